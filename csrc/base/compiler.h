@@ -1,0 +1,49 @@
+/* What differs between compilers, in one place. */
+#ifndef TH_BASE_COMPILER_H
+#define TH_BASE_COMPILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define TH_NODISCARD _Check_return_
+#define TH_LIKELY(x) (x)
+#define TH_UNLIKELY(x) (x)
+#define TH_INLINE static __forceinline
+#define TH_NOINLINE __declspec(noinline)
+#define TH_PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
+#else
+#define TH_NODISCARD __attribute__((warn_unused_result))
+#define TH_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TH_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TH_INLINE static inline __attribute__((always_inline, unused))
+#define TH_NOINLINE __attribute__((noinline))
+#define TH_PREFETCH(p) __builtin_prefetch(p)
+#endif
+
+/* A reference count that several threads may change. C11 atomics are still an option of MSVC. */
+typedef struct th_refcount {
+  volatile long value;
+} th_refcount;
+
+TH_INLINE void th_refcount_init(th_refcount *count) { count->value = 1; }
+
+#if defined(_MSC_VER)
+TH_INLINE void th_refcount_take(th_refcount *count) { _InterlockedIncrement(&count->value); }
+/* True when the last reference went. */
+TH_INLINE bool th_refcount_drop(th_refcount *count) {
+  return _InterlockedDecrement(&count->value) == 0;
+}
+#else
+TH_INLINE void th_refcount_take(th_refcount *count) {
+  __atomic_add_fetch(&count->value, 1, __ATOMIC_RELAXED);
+}
+/* True when the last reference went. */
+TH_INLINE bool th_refcount_drop(th_refcount *count) {
+  return __atomic_sub_fetch(&count->value, 1, __ATOMIC_ACQ_REL) == 0;
+}
+#endif
+
+#endif
