@@ -31,8 +31,7 @@ def sources(windows: bool) -> list[str]:
     return [path.replace(os.sep, "/") for path in found if not path.endswith(unwanted)]
 
 
-def extension() -> Extension:
-    windows = sys.platform == "win32"
+def extension(windows: bool = sys.platform == "win32") -> Extension:
     return Extension(
         "toolhelp._core",
         sources(windows),

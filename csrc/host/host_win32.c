@@ -63,7 +63,10 @@ void th_thread_join(th_thread *thread) {
   WaitForSingleObject(state->thread, INFINITE);
   CloseHandle(state->thread);
 }
-void th_thread_detach(th_thread *thread) { CloseHandle(((started *)thread->opaque)->thread); }
+void th_thread_detach(th_thread *thread) {
+  started *state = (started *)thread->opaque;
+  CloseHandle(state->thread);
+}
 
 unsigned th_host_processors(void) {
   DWORD_PTR process, system;
