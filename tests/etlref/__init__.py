@@ -41,7 +41,12 @@ Packed = BufferFlag 0x40. Format: low 16 bits of the first buffer's State if Log
 0x04000000 and they are 2, 3 or 4, otherwise 3; when that fails the others in the order 3, 2, 4.
 A format succeeds when the output is full, exactly: a literal or match past the end of the output,
 a distance before its start, a bad code or missing input is failure; input left over is not.
-XPRESS-Huffman that fills the output needs no end mark. SavedOffset = 0x48 succeeds with no bytes.
+SavedOffset = 0x48 succeeds with no bytes. LZNT1: bits 12-14 of a chunk header other than 3, a
+distance before the chunk's start, more than 4096 bytes from one chunk, or a token cut by the end of
+the chunk are failure; short chunks are not padded. XPRESS-Huffman: code lengths must fill the code
+space exactly; an end mark is not needed; length byte 255 is followed by a u16 that must be >= 15
+and counts the whole length less 3; bits past the input read as zero, and using one is failure; a
+block starts where the output has come to (a match may run past the 64 KiB of its block).
 Sequence gap: neighbours in the sorted list of distinct sequence numbers (all counted buffers, the
 header too) more than 1 apart: sequence_gaps += 1 each. Informational.
 
@@ -183,3 +188,8 @@ at least 0. events_lost, buffers_lost: the logfile header's. `lost_flags` = buff
 complete = finished, and not truncated, and all of events_lost, buffers_lost, buffers_skipped,
 bytes_skipped, unknown_headers, bad_events, lost_flags, lost_events are 0.
 """
+
+from .model import Corrupt, Result
+from .reader import decode
+
+__all__ = ["Corrupt", "Result", "decode"]
