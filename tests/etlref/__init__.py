@@ -173,9 +173,10 @@ past the end.
 Strings: without a NUL they run to the end of the payload and are not bad; an odd last byte is
 dropped. UTF-16 keeps lone surrogates. ANSI: UTF-8 if valid as a whole, else Latin-1.
 DbgID (ImageID op 36, FULL or EVENT_HEADER): goes to the latest row of (pid, base) whose first event
-comes before it in the order, else to the first row of that key; first one wins. Minimum 32/28.
+has a raw time <= its own (real files put it directly before its Image event, same raw time), else
+to the first row of that key, once all events are known; first one wins. Minimum 32/28.
 pdb_guid: 32 upper-case hex digits, fields in text order. ImageID op 0 (minimum 24/16) fills a
-`timestamp` that is None, same choice of row. Other ImageID ops change nothing.
+`timestamp` that is None or 0, same choice of row. Other ImageID ops change nothing.
 SysConfigEx op 35: `volumes` gets (NT path, DOS path).
 
 8. Info and quality

@@ -53,7 +53,8 @@ class Entities:
         self.threads = _Fold("start_ns", "end_ns")
         self.modules = _Fold("load_ns", "unload_ns")
         self.volumes: list[tuple[str, str]] = []
-        self._late: list[Any] = []  # ImageID events that came before their module
+        self._ids: list[tuple[tuple[int, int], int, dict[str, Any]]] = []
+        self._first_seen: dict[int, int] = {}  # id of a module row: raw time
 
     def add(self, event: Event) -> bool:
         method = {
@@ -109,7 +110,7 @@ class Entities:
         if row is None:
             return False
         key = row.pid, row.base
-        self.modules.event(
+        module = self.modules.event(
             key,
             op,
             event.time_ns,
@@ -119,10 +120,8 @@ class Entities:
             checksum=row.checksum,
             timestamp=row.timestamp,
         )
-        late = [item for item in self._late if item[0] == key]
-        self._late = [item for item in self._late if item[0] != key]
-        for _, values in late:
-            _complete(self.modules.by_key[key][0], **values)
+        assert event.raw is not None
+        self._first_seen.setdefault(id(module), event.raw)
         return True
 
     def _image_id(self, event: Event) -> bool:
@@ -141,11 +140,8 @@ class Entities:
             values = {"timestamp": stamp}
         else:
             return True
-        rows = self.modules.by_key.get((pid, base))
-        if rows is None:
-            self._late.append(((pid, base), values))
-        elif event.op == 0 or rows[-1].pdb_guid is None:
-            _complete(rows[-1], **values)
+        assert event.raw is not None
+        self._ids.append(((pid, base), event.raw, values))
         return True
 
     def _volume(self, event: Event) -> bool:
@@ -154,3 +150,16 @@ class Entities:
             dos, _, _ = payloads.utf16(event.payload, at)
             self.volumes.append((nt, dos))
         return True
+
+    def finish(self) -> None:
+        """Gives the ImageID events to their modules."""
+        for key, raw, values in self._ids:
+            rows = self.modules.by_key.get(key)
+            if not rows:
+                continue
+            before = [row for row in rows if self._first_seen[id(row)] <= raw]
+            row = before[-1] if before else rows[0]
+            if "timestamp" in values:
+                row.timestamp = row.timestamp or values["timestamp"]
+            elif row.pdb_guid is None:
+                _complete(row, **values)

@@ -147,6 +147,8 @@ def decode(data: bytes) -> Result:
             counters["lost_events"] += 1
         counters["bad_events"] += not good
 
+    entities.finish()
+
     heap_events = [
         (
             event.time_ns,
