@@ -23,19 +23,19 @@ pointer_size: the field if it is 4 or 8, else by the kind of the first event.
 
 2. Walking the buffers (R = bytes from here to the end of the file)
 -------------------------------------------------------------------
-| met                                     | counted                                      | then     |
-| --------------------------------------- | -------------------------------------------- | -------- |
-| R = 0                                   | -                                            | end      |
-| all R bytes are zero (preallocated)     | -                                            | end      |
-| R < 0x48                                | truncated; bytes_skipped += R                | end      |
-| BufferSize < 0x48 (0 too) or > MAX      | buffers_skipped += 1; bytes_skipped += R     | end      |
-| BufferSize > R, not packed              | buffers += 1; truncated; events read up to R | end      |
-| BufferSize > R, packed                  | buffers, compressed_buffers += 1; truncated; | end      |
-|                                         |   buffers_skipped += 1; bytes_skipped += R   |          |
-| packed, SavedOffset < 0x48 or > MAX, or | buffers, compressed_buffers += 1;            | next     |
-|   no format fills it exactly            |   buffers_skipped += 1;                      |          |
-|                                         |   bytes_skipped += BufferSize - 0x48         |          |
-| anything else                           | buffers += 1 (packed: compressed_buffers too)| next     |
+| met | counted | then |
+| ---- | ---- | ---- |
+| R = 0 | - | end |
+| all R bytes are zero (preallocated) | - | end |
+| R < 0x48 | truncated; bytes_skipped += R | end |
+| BufferSize < 0x48 (0 too) or > MAX | buffers_skipped += 1; bytes_skipped += R | end |
+| BufferSize > R, not packed | buffers += 1; truncated; events read up to R | end |
+| BufferSize > R, packed | buffers, compressed_buffers += 1; truncated; | end |
+| |   buffers_skipped += 1; bytes_skipped += R | |
+| packed, SavedOffset < 0x48 or > MAX, or | buffers, compressed_buffers += 1; | next |
+|   no format fills it exactly |   buffers_skipped += 1; | |
+| |   bytes_skipped += BufferSize - 0x48 | |
+| anything else | buffers += 1 (packed: compressed_buffers too)| next |
 A first buffer (header) longer than the file counts as "BufferSize > R, not packed".
 Packed = BufferFlag 0x40. Format: low 16 bits of the first buffer's State if LogFileMode has
 0x04000000 and they are 2, 3 or 4, otherwise 3; when that fails the others in the order 3, 2, 4.
@@ -83,7 +83,8 @@ Version is the low byte for kinds 1-4, 16, 17, the u16 for FULL/INSTANCE, the u8
 ------------------------
 Order: all events by (raw time, SequenceNumber of the buffer (signed), file offset of the buffer,
 position in it). That is what a k-way merge of the (LoggerId, cpu) streams gives as long as streams
-are ordered; `unordered_streams` counts streams (buffers by sequence, then offset) with an inversion.
+are ordered; `unordered_streams` counts streams (buffers by sequence, then offset) that have an
+inversion.
 Events without a time stamp (TIMED, ERROR, WNODE, MESSAGE without option 8) take the raw time of the
 event before them in their stream, T0 if none.
 cpu: ProcessorIndex & 0x7FF with BufferFlag 0x20, else its low byte.
@@ -115,7 +116,7 @@ None where a kind has no such field.
 | 35 | destroy  | heap                                             | 8/4                           |
 | 36 | free     | heap, address, source                            | 20/12                         |
 | 37 | expand   | heap, size = CommittedSize, address              | < 3: 52/28; >= 3: 60/32       |
-| 38 | snapshot | heap                                             | < 2: 36/20; 2: 56/36; >= 3: 64/40 |
+| 38 | snapshot | heap | < 2: 36/20; 2: 56/36; >= 3: 64/40 |
 | 42 | contract | heap, size = DeCommittedSize, address            | as expand                     |
 | 43 lock, 44 unlock, 45 validate, 46 walk: heap               | 8/4                           |
 Every other opcode n: kind "op<n>" (decimal), heap = first pointer if the payload holds one, else
@@ -151,11 +152,11 @@ Extended items with stacks (types 5, 6, 0x11, 0x12) are not joined to heap event
 ----------------------------------------------------------------------------------
 Events of one class and key (pid; tid; (pid, base)) fold into rows. "Open" = the latest row of the
 key that has no end yet.
-| op of process / thread     | image | with an open row              | without                       |
-| -------------------------- | ----- | ----------------------------- | ----------------------------- |
-| 1 start                    | 10    | its end = this time; new row  | new row, start = this time    |
-| 3 DCStart, 4 DCEnd         | 3, 4  | completes it                  | new row, start None, end None |
-| 2 end                      | 2     | completes it, end = this time | new row, start None, end this |
+| op of process / thread | image | with an open row | without |
+| ---- | ---- | ---- | ---- |
+| 1 start | 10 | its end = this time; new row | new row, start = this time |
+| 3 DCStart, 4 DCEnd | 3, 4 | completes it | new row, start None, end None |
+| 2 end | 2 | completes it, end = this time | new row, start None, end this |
 Other ops (process 11, 39, ...) change nothing and are never bad. Completing: a field that is None
 or "" takes the new value, others stay. exit_status only from op 2. Process op 1 and op 2 give all
 open modules of that pid unload_ns = this time (threads are not touched).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections import Counter
 
@@ -58,9 +59,7 @@ def first_buffer(data: bytes) -> tuple[Buffer, int]:
     return _make(fields, 0, data[:limit], fields.size > len(data)), fields.state & 0xFFFF
 
 
-def walk(
-    data: bytes, first: Buffer, state: int, mode: int, counters: Counter[str]
-) -> list[Buffer]:
+def walk(data: bytes, first: Buffer, state: int, mode: int, counters: Counter[str]) -> list[Buffer]:
     """All buffers whose events can be read, in file order, the first included."""
     stated = state if mode & MODE_COMPRESSED and state in (2, 3, 4) else 3
     found = [first]
@@ -109,6 +108,6 @@ def walk(
         at += fields.size
     order = sorted(sequences)
     counters["sequence_gaps"] += sum(
-        after - before > 1 for before, after in zip(order, order[1:], strict=False)
+        after - before > 1 for before, after in itertools.pairwise(order)
     )
     return found

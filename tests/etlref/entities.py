@@ -97,9 +97,7 @@ class Entities:
         if row is None:
             return False
         pid, tid, address = row
-        self.threads.event(
-            tid, event.op, event.time_ns, Thread(tid, pid), start_address=address
-        )
+        self.threads.event(tid, event.op, event.time_ns, Thread(tid, pid), start_address=address)
         return True
 
     def _image(self, event: Event) -> bool:

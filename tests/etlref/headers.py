@@ -88,9 +88,7 @@ def events_of(buffer: Buffer, counters: Counter[str]) -> Iterator[Event]:
     counters["bytes_skipped"] += rest
 
 
-def _event(
-    buffer: Buffer, at: int, raw: bytes, name: str, header: int, pointer: int
-) -> Event:
+def _event(buffer: Buffer, at: int, raw: bytes, name: str, header: int, pointer: int) -> Event:
     event = Event(
         header=name,
         raw=None,

@@ -170,9 +170,7 @@ def _process(event: Event, width: int) -> ProcessRow | None:
             ended.append(ok)
     exact = all(ended) and at + (8 if version >= 5 else 0) == len(data)
     if version == 0:
-        return ProcessRow(
-            u32(data, 0), u32(data, width), None, None, None, name, command, exact
-        )
+        return ProcessRow(u32(data, 0), u32(data, width), None, None, None, name, command, exact)
     pid, ppid, session, status = struct.unpack_from("<IIIi", data, width)
     wow64 = bool(u32(data, 24 + 2 * extra) & 2) if version >= 4 else None
     return ProcessRow(pid, ppid, session, status, wow64, name, command, exact)
