@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from wine import cache, forwarder, loader, mingw
-from wine.packages import HEADERS, PYTHON_HEADERS, advice
+from grounds.packages import HEADERS, PYTHON_HEADERS, advice
+from wine import cache, forwarder, mingw
 
 WHEEL = "panda3d==1.10.16"
 WHEEL_HASHES = {
@@ -73,10 +73,6 @@ class Bed:
     def include(self) -> Path:
         """CPython's headers as they are on Windows."""
         return self.folder / "include"
-
-    @property
-    def prefix(self) -> Path:
-        return self.folder / "prefix"
 
 
 def packages() -> list[str]:
@@ -147,15 +143,14 @@ def _make(folder: Path) -> None:
     site = library / "site-packages"
     _pip("install", "--no-compile", "--target", site, *packages())
     _build_programs(bed)
-    loader.make_prefix(bed.prefix)
 
 
 def recipe() -> str:
     """A short hash of everything that decides what the bed is."""
     here = Path(__file__).parent
     parts = [here.joinpath(name).read_bytes() for name in
-             ("bed.py", "forwarder.py", "loader.py", "pyconfig.h", "python.c")]  # fmt: skip
-    parts.append(f"{sys.version} {loader.version()}".encode())
+             ("bed.py", "forwarder.py", "pyconfig.h", "python.c")]  # fmt: skip
+    parts.append(sys.version.encode())
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
@@ -171,7 +166,7 @@ def why_not() -> str:
 
 
 def provide() -> Bed:
-    """The bed, made if it is not there yet (about a minute)."""
+    """The bed, made if it is not there yet (half a minute)."""
     reason = why_not()
     if reason:
         raise NoBed(reason)

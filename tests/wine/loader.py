@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from wine.packages import wine_loader
+from grounds.packages import wine_loader
+from wine import cache
 
 # Nothing of the caller's own Python may reach the one in the bed.
 UNWANTED = ("PYTHON", "VIRTUAL_ENV", "PIP_", "NOX_", "PYTEST_", "COV_", "LD_PRELOAD", "WINE")
@@ -30,12 +32,6 @@ def loader() -> str:
     if found is None:
         raise WineMissing("Wine is not installed")
     return found
-
-
-def version() -> str:
-    """What Wine calls itself; a part of the name under which a bed is kept."""
-    answer = subprocess.run([loader(), "--version"], capture_output=True, text=True, check=False)
-    return answer.stdout.strip()
 
 
 def environment(prefix: Path, **more: str) -> dict[str, str]:
@@ -63,7 +59,7 @@ def _run(prefix: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def wait_for_server(prefix: Path) -> None:
+def _wait_for_server(prefix: Path) -> None:
     """Wine's server of this prefix has written its registry and is gone."""
     for known in ("/usr/lib/wine/wineserver64", "/usr/lib/wine/wineserver", "wineserver"):
         server = shutil.which(known)
@@ -74,11 +70,16 @@ def wait_for_server(prefix: Path) -> None:
             return
 
 
-def make_prefix(prefix: Path) -> None:
-    """A prefix that says it is Windows 10, as CPython 3.11 and newer want."""
-    prefix.mkdir()
+def _make_prefix(prefix: Path) -> None:
     key = ["reg", "add", r"HKCU\Software\Wine", "/v", "Version", "/d", "win10", "/f"]
     result = _run(prefix, *key)
     if result.returncode != 0:
         raise WineMissing(f"Wine cannot start a program here: {result.stdout.strip()[-500:]}")
-    wait_for_server(prefix)
+    _wait_for_server(prefix)
+
+
+def prefix() -> Path:
+    """The prefix of this Wine. It says it is Windows 10, as CPython 3.11 and newer want."""
+    answer = subprocess.run([loader(), "--version"], capture_output=True, text=True, check=False)
+    recipe = Path(__file__).read_bytes() + answer.stdout.encode()
+    return cache.made(f"prefix-{hashlib.sha256(recipe).hexdigest()[:16]}", _make_prefix)

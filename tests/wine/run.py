@@ -16,7 +16,8 @@ from typing import IO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from wine import bed, build, loader, mingw, packages
+from grounds import packages
+from wine import bed, build, loader, mingw
 
 NO_BED = 125
 
@@ -42,12 +43,12 @@ def _copy(source: IO[bytes], target: IO[bytes]) -> None:
         target.flush()
 
 
-def run(where: bed.Bed, path: list[Path], words: list[str]) -> int:
+def run(where: bed.Bed, prefix: Path, path: list[Path], words: list[str]) -> int:
     """Start the bed's Python with `words`; its exit code. Both streams go through pipes."""
     search = ";".join(loader.windows_path(folder) for folder in path)
     process = subprocess.Popen(
         [loader.loader(), str(where.python), *words],
-        env=loader.environment(where.prefix, PYTHONPATH=search, PYTHONDONTWRITEBYTECODE="1"),
+        env=loader.environment(prefix, PYTHONPATH=search, PYTHONDONTWRITEBYTECODE="1"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -77,13 +78,14 @@ def main(words: list[str]) -> int:
         chosen = Path(words.pop(0).partition("=")[2]).resolve()
     try:
         where = prepared()
+        prefix = loader.prefix()
         build.layout(where)
         path = [chosen, build.OUTPUT] if chosen else [build.package(where)]
     except (bed.NoBed, loader.WineMissing, mingw.CompileError) as trouble:
         _say(str(trouble))
         return NO_BED
     try:
-        return run(where, path, words)
+        return run(where, prefix, path, words)
     except KeyboardInterrupt:
         return 130
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+MINOR = sys.version_info.minor
 HEADERS = Path(sysconfig.get_path("include")) / "Python.h"
 
 
@@ -62,7 +65,12 @@ COMPILER = Tool("a C compiler", _on_path("gcc"), _packages("gcc", "libc6-dev"))
 PYTHON_HEADERS = Tool(
     "the headers of this Python",
     HEADERS.exists,
-    _packages(f"python3.{sys.version_info.minor}-dev"),
+    _packages(f"python3.{MINOR}-dev"),
+)
+VENV = Tool(
+    "Python's venv module",
+    lambda: importlib.util.find_spec("ensurepip") is not None,
+    _packages(f"python3.{MINOR}-venv"),
 )
 WINE = Tool("Wine", lambda: wine_loader() is not None, _packages("wine", "wine64"))
 MINGW = Tool(
@@ -108,6 +116,7 @@ def ensure(*tools: Tool, say: Callable[[str], None] = print) -> list[Tool]:
         trouble = apt_install(list(dict.fromkeys(wanted)))
         if trouble:
             say(trouble)
+        importlib.invalidate_caches()
         missing = [tool for tool in missing if not tool.present()]
     return missing
 

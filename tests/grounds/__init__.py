@@ -1,0 +1,1 @@
+"""What `noxfile.py` needs to run the test grounds; plain Python, nothing from PyPI."""
