@@ -104,6 +104,23 @@ bool th_table_reserve(th_table *table, size_t wanted) {
   return true;
 }
 
+void th_table_shrink(th_table *table, size_t count) {
+  for (size_t field = 0; field < table->schema->field_count; field++) {
+    th_column *column = &table->columns[field];
+    th_type type = table->schema->fields[field].type;
+    size_t width = th_types[type].width;
+    if (has_pool(type)) {
+      size_t unit = type == TH_TYPE_ADDRESSES ? sizeof(uint64_t) : 1;
+      column->pool.count = (size_t)((int64_t *)column->data)[count] * unit;
+    }
+    memset((uint8_t *)column->data + data_rows(type, count) * width, 0,
+           (table->count - count) * width);
+    for (size_t row = count; column->valid && row < table->count; row++)
+      column->valid[row >> 3] |= (uint8_t)(1u << (row & 7));
+  }
+  table->count = count;
+}
+
 bool th_table_set_missing(th_table *table, size_t field, size_t row) {
   th_column *column = &table->columns[field];
   if (!column->valid) {

@@ -47,6 +47,9 @@ TH_INLINE TH_NODISCARD bool th_table_add(th_table *table, size_t *row) {
   return true;
 }
 
+/* Takes back the rows from `count` on, as if they had never been added. */
+void th_table_shrink(th_table *table, size_t count);
+
 /* The values of a column as an array of its C type. */
 #define TH_COLUMN(table, field, type) ((type *)(table)->columns[field].data)
 

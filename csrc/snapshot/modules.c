@@ -1,0 +1,172 @@
+#include "snapshot/modules.h"
+
+#include "base/text.h"
+#include "snapshot/create.h"
+#include "snapshot/rows.h"
+
+#include <string.h>
+
+/* The longest path Windows has (UNICODE_STRING counts bytes in 16 bits). */
+#define LONGEST_PATH 32767u
+
+/* What is asked of the process besides its list, opened when first needed and at most once. */
+typedef struct target {
+  uint32_t pid;
+  th_handle process;
+  bool own, tried;
+  uint16_t machine, native; /* TH_MACHINE_UNKNOWN while not known */
+} target;
+
+/* A path that may be cut, asked for again. */
+typedef struct long_path {
+  uint16_t *text;
+  uint32_t units, capacity;
+} long_path;
+
+static void open_target(target *of, uint32_t access) {
+  if (of->tried)
+    return;
+  of->tried = true;
+  if (of->own)
+    of->process = TH_CURRENT_PROCESS;
+  else if (th_sys_open_process(access, of->pid, &of->process) != 0 &&
+           th_sys_open_process(TH_PROCESS_QUERY_LIMITED, of->pid, &of->process) != 0)
+    of->process = TH_NO_HANDLE;
+}
+
+static void close_target(target *of) {
+  if (of->process != TH_NO_HANDLE && !of->own)
+    (void)th_sys_close(of->process);
+}
+
+static void ask_machine(target *of) {
+  uint16_t machine, native;
+  open_target(of, TH_PROCESS_QUERY | TH_PROCESS_VM_READ);
+  if (of->process == TH_NO_HANDLE || th_sys_wow64_machine(of->process, &machine, &native) != 0)
+    return;
+  of->native = native;
+  of->machine = machine == TH_MACHINE_UNKNOWN ? native : machine;
+}
+
+/* A 32-bit process of a 64-bit system has the 64-bit ntdll and the wow64 DLLs above 4 GiB, and
+   everything of its own below. */
+static uint16_t module_machine(const target *of, uint64_t base) {
+  return of->machine != of->native && base > UINT32_MAX ? of->native : of->machine;
+}
+
+/* The whole path into `path`, whose buffer grows; false when it cannot be had. *memory tells a lack
+   of memory apart. */
+static bool resolve(target *of, uint64_t base, long_path *path, bool *memory) {
+  open_target(of, TH_PROCESS_QUERY | TH_PROCESS_VM_READ);
+  if (of->process == TH_NO_HANDLE)
+    return false;
+  for (uint32_t capacity = 2 * TH_MAX_PATH; capacity <= 2 * LONGEST_PATH; capacity *= 2) {
+    if (path->capacity < capacity) {
+      uint16_t *text = th_mem_resize_array(path->text, capacity, sizeof *text);
+      if (!text) {
+        *memory = false;
+        return false;
+      }
+      path->text = text;
+      path->capacity = capacity;
+    }
+    /* It cuts silently: a full buffer means that there may be more. */
+    uint32_t units;
+    if (th_sys_module_path(of->process, base, path->text, path->capacity, &units) != 0)
+      return false;
+    if (units + 1 < path->capacity) {
+      path->units = units;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* `\\?\` in front of a path only says that it may be long. */
+static void strip_prefix(const uint16_t **text, size_t *units) {
+  static const uint16_t prefix[] = {'\\', '\\', '?', '\\'};
+  if (*units > 4 && memcmp(*text, prefix, sizeof prefix) == 0) {
+    *text += 4;
+    *units -= 4;
+  }
+}
+
+static const uint16_t *file_name(const uint16_t *path, size_t units, size_t *name_units) {
+  size_t at = units;
+  while (at && path[at - 1] != '\\' && path[at - 1] != '/')
+    at--;
+  *name_units = units - at;
+  return path + at;
+}
+
+static bool add_module(th_table *table, target *of, long_path *scratch,
+                       const th_sys_module *module) {
+  const uint16_t *path = module->path, *name = module->name;
+  size_t path_units = th_text_units(path, TH_MAX_PATH);
+  size_t name_units = th_text_units(name, TH_MAX_MODULE_NAME);
+  bool name_cut = name_units + 1 >= TH_MAX_MODULE_NAME;
+  bool truncated = path_units + 1 >= TH_MAX_PATH || name_cut;
+  bool memory = true;
+  if (truncated && resolve(of, module->base, scratch, &memory)) {
+    truncated = false;
+    path = scratch->text;
+    path_units = scratch->units;
+    strip_prefix(&path, &path_units);
+    if (name_cut)
+      name = file_name(path, path_units, &name_units);
+  }
+  size_t row;
+  if (!memory || !th_table_add(table, &row))
+    return false;
+  TH_COLUMN(table, TH_MODULE_PID, uint32_t)[row] = of->pid;
+  TH_COLUMN(table, TH_MODULE_BASE, uint64_t)[row] = module->base;
+  TH_COLUMN(table, TH_MODULE_SIZE, uint32_t)[row] = module->base_size;
+  TH_COLUMN(table, TH_MODULE_PATH_TRUNCATED, uint8_t)[row] = truncated;
+  if (of->machine == TH_MACHINE_UNKNOWN) {
+    if (!th_table_set_missing(table, TH_MODULE_MACHINE, row))
+      return false;
+  } else {
+    TH_COLUMN(table, TH_MODULE_MACHINE, uint8_t)[row] =
+        (uint8_t)th_machine_label_of(module_machine(of, module->base));
+  }
+  return th_table_set_text(table, TH_MODULE_NAME, row, name, name_units) &&
+         th_table_set_text(table, TH_MODULE_PATH, row, path, path_units);
+}
+
+static th_status walk(th_handle snapshot, target *of, th_table *table, th_failure *failure) {
+  th_status status = TH_OK;
+  th_sys_module module;
+  long_path scratch = {0};
+  const char *function = "Module32FirstW";
+  uint32_t code = th_sys_module_first(snapshot, &module);
+  for (; th_step_of(code) == TH_STEP_ROW; code = th_sys_module_next(snapshot, &module)) {
+    if (!add_module(table, of, &scratch, &module)) {
+      status = th_fail_memory(failure);
+      goto done;
+    }
+    function = "Module32NextW";
+  }
+  if (th_step_of(code) == TH_STEP_FAILED)
+    status = th_fail_process(failure, function, code, of->pid);
+
+done:
+  th_mem_free(scratch.text);
+  return status;
+}
+
+th_status th_snapshot_modules(uint32_t pid, th_table *table, th_failure *failure) {
+  target of = {.pid = pid, .own = pid == th_sys_current_pid()};
+  const size_t before = table->count;
+  th_handle snapshot = TH_NO_HANDLE;
+  th_status status =
+      th_snapshot_create(TH_SNAP_MODULE | TH_SNAP_MODULE32, pid, &snapshot, failure);
+  if (status != TH_OK)
+    return status;
+  ask_machine(&of);
+  status = walk(snapshot, &of, table, failure);
+  if (status != TH_OK)
+    th_table_shrink(table, before);
+  close_target(&of);
+  (void)th_sys_close(snapshot);
+  return status;
+}
