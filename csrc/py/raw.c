@@ -264,22 +264,17 @@ static PyObject *snapshot_closed(snapshot_object *self, void *closure) {
   return PyBool_FromLong(!self->open);
 }
 
-static void snapshot_finalize(PyObject *object) {
-  snapshot_object *self = (snapshot_object *)object;
-  if (!self->open)
-    return;
-  PyObject *type, *value, *traceback; /* a finalizer leaves the current exception alone */
-  PyErr_Fetch(&type, &value, &traceback);
-  if (PyErr_WarnFormat(PyExc_ResourceWarning, 1, "unclosed snapshot %R", object) < 0)
-    PyErr_WriteUnraisable(object);
-  PyErr_Restore(type, value, traceback);
-  close_once(self);
-}
-
 static void snapshot_dealloc(snapshot_object *self) {
   PyTypeObject *type = TH_TYPE(self);
-  if (PyObject_CallFinalizerFromDealloc((PyObject *)self) < 0)
-    return;
+  if (self->open) {
+    PyObject *kind, *value, *traceback; /* the current exception stays as it is */
+    PyErr_Fetch(&kind, &value, &traceback);
+    if (PyErr_WarnFormat(PyExc_ResourceWarning, 1, "unclosed snapshot handle 0x%zx",
+                         (size_t)self->handle) < 0)
+      PyErr_WriteUnraisable(NULL);
+    PyErr_Restore(kind, value, traceback);
+    close_once(self);
+  }
   th_mutex_destroy(&self->lock);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -321,7 +316,6 @@ PyDoc_STRVAR(snapshot_doc, "A handle of CreateToolhelp32Snapshot, closed by clos
                            "Calls from several threads follow one another.");
 
 static PyType_Slot snapshot_slots[] = {{Py_tp_doc, (void *)snapshot_doc},
-                                       {Py_tp_finalize, snapshot_finalize},
                                        {Py_tp_dealloc, snapshot_dealloc},
                                        {Py_tp_methods, snapshot_methods},
                                        {Py_tp_getset, snapshot_properties},

@@ -212,7 +212,7 @@ def _system_error(function: str | None, code: int, pid: int | None) -> tuple[typ
     if code == 87 and pid is not None:
         return ProcessNotFound, "there is no such process (it may have exited)"
     if code == 120:
-        return UnsupportedPlatform, "it needs Windows itself"
+        return UnsupportedPlatform, "Windows itself has it"
     if function in _SESSION_CALLS:
         if code == 183:
             return SessionExists, (
@@ -243,6 +243,12 @@ def from_failure(
         "pid": pid,
         "attempts": attempts,
     }
+    if code == 120 and sys.platform != "win32":
+        return UnsupportedPlatform(
+            f"{function} needs Windows; on {sys.platform} toolhelp reads saved snapshots and "
+            "traces (.etl files)",
+            **facts,
+        )
     if status == "SYSTEM":
         kind, advice = _system_error(function, code, pid)
         error: BaseException = kind(_sentence(function, code, pid, attempts, advice), **facts)

@@ -1,0 +1,97 @@
+"""Processes, threads and modules of a Windows machine, in bulk."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import cast
+
+from . import _core
+from ._core import Module, Process, Table, Thread
+
+__all__ = ["Snapshot", "modules", "processes", "snapshot", "threads"]
+
+
+def processes() -> Table[Process]:
+    """All processes of the system, a Table of `Process`.
+
+    Columns: pid, ppid, name, num_threads, base_priority (see `Process` for meanings).
+    Windows calls: CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS), Process32FirstW, Process32NextW.
+    Errors: `SnapshotRace`, `UnsupportedPlatform`, `ToolhelpError`; never an empty table instead.
+    """
+    found, _ = _core.system_snapshot(True, False)
+    return cast("Table[Process]", found)
+
+
+def threads(pid: int | None = None) -> Table[Thread]:
+    """All threads of the system, or those of process `pid`, a Table of `Thread`.
+
+    Columns: tid, owner_pid, base_priority. Windows copies every thread of the system whatever
+    process is asked for; the choice is made here.
+    Windows calls: CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD), Thread32First, Thread32Next.
+    Errors: `ProcessNotFound` when there is no process `pid`; else as for `processes`.
+    """
+    _, found = _core.system_snapshot(False, True, pid)
+    return cast("Table[Thread]", found)
+
+
+def modules(pid: int | None = None) -> Table[Module]:
+    """Modules of process `pid`, or of this process, a Table of `Module`.
+
+    Columns: pid, base (address), size (bytes in memory), name, path, path_truncated, machine.
+    From a 64-bit Python a 32-bit process shows both of its lists, so ntdll.dll twice: tell modules
+    apart by `base`. Paths longer than Windows' entry holds are asked for again; `path_truncated`
+    says when that failed.
+    Windows calls: CreateToolhelp32Snapshot(TH32CS_SNAPMODULE | TH32CS_SNAPMODULE32),
+    Module32FirstW, Module32NextW, IsWow64Process2, GetModuleFileNameExW.
+    Errors: `ProcessNotFound` (PID 0, too), `AccessDenied`, `PartialCopy` (with `.reason`),
+    `SnapshotRace` after bounded retries, `UnsupportedPlatform`.
+    """
+    return _core.modules(pid)
+
+
+class Snapshot:
+    """What one call of `snapshot` saw: tables that never change.
+
+    `processes` and `threads` come from one copy of the system's lists, so they agree with each
+    other. `modules` is None unless asked for. `taken_at` is the time in UTC.
+    """
+
+    processes: Table[Process]
+    threads: Table[Thread]
+    modules: Table[Module] | None
+    taken_at: datetime
+
+    def __init__(
+        self,
+        processes: Table[Process],
+        threads: Table[Thread],
+        modules: Table[Module] | None,
+        taken_at: datetime,
+    ) -> None:
+        self.processes = processes
+        self.threads = threads
+        self.modules = modules
+        self.taken_at = taken_at
+
+    def __repr__(self) -> str:
+        return (
+            f"<Snapshot of {len(self.processes)} processes and {len(self.threads)} threads, "
+            f"{self.taken_at:%Y-%m-%d %H:%M:%S} UTC>"
+        )
+
+
+def snapshot(modules: bool = False) -> Snapshot:
+    """Processes and threads of the system from one consistent snapshot; modules of this process
+    with `modules=True`.
+
+    Windows calls: CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS | TH32CS_SNAPTHREAD) once, and once
+    more for the modules. Errors as for `processes` and `modules`.
+    """
+    taken_at = datetime.now(UTC)
+    process_table, thread_table = _core.system_snapshot(True, True)
+    return Snapshot(
+        cast("Table[Process]", process_table),
+        cast("Table[Thread]", thread_table),
+        _core.modules() if modules else None,
+        taken_at,
+    )
