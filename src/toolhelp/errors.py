@@ -17,8 +17,8 @@ __all__ = [
     "SessionExists",
     "SessionNotFound",
     "SnapshotRace",
-    "ToolhelpError",
     "TooManySessions",
+    "ToolhelpError",
     "UnsupportedPlatform",
 ]
 
@@ -165,8 +165,17 @@ _CODES = {
 }
 
 _SESSION_CALLS = frozenset(
-    "StartTraceW ControlTraceW QueryAllTracesW OpenTraceW ProcessTrace CloseTrace "
-    "TraceSetInformation StartHeapTrace UpdateHeapTrace".split()
+    [
+        "StartTraceW",
+        "ControlTraceW",
+        "QueryAllTracesW",
+        "OpenTraceW",
+        "ProcessTrace",
+        "CloseTrace",
+        "TraceSetInformation",
+        "StartHeapTrace",
+        "UpdateHeapTrace",
+    ]
 )
 
 _REASONS = {
