@@ -1,0 +1,53 @@
+"""The command `toolhelp`: its words, and what becomes of a failure."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from .. import __version__
+from . import exits
+
+# Where each command lives; a module is imported when one of its commands is called for.
+COMMANDS = {
+    "ps": "listing",
+    "threads": "listing",
+    "modules": "listing",
+}
+
+
+class Commands(click.Group):
+    """The group of commands, each loaded when needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".{COMMANDS[cmd_name]}", __name__)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="toolhelp", message="%(prog)s %(version)s")
+def toolhelp() -> None:
+    """Windows process, thread, module and heap snapshots, and heap traces on any system.
+
+    Exit codes: 0 done, 1 a rule of `check` is broken, 2 wrong words, 3 the input cannot be read,
+    4 the trace is not complete and --strict was given, 5 not available here, 6 the system refused
+    or the operation failed, 70 a fault of toolhelp, 130 interrupted.
+    """
+
+
+def main(words: list[str] | None = None) -> None:
+    """Runs the command and exits with the code that tells what happened."""
+    sys.exit(exits.run(lambda: _invoke(words)))
+
+
+def _invoke(words: list[str] | None) -> Any:
+    return toolhelp.main(args=words, prog_name="toolhelp", standalone_mode=False)

@@ -1,0 +1,136 @@
+"""Exit codes, and the one place where an exception becomes one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..errors import (
+    AccessDenied,
+    CorruptTrace,
+    InjectionRefused,
+    ToolhelpError,
+    UnsupportedPlatform,
+)
+
+OK = 0
+RULE_BROKEN = 1
+USAGE = 2
+INPUT = 3
+INCOMPLETE = 4
+NOT_HERE = 5
+REFUSED = 6
+FAULT = 70
+INTERRUPTED = 130
+
+
+class OutputFailed(Exception):
+    """The output could not be written; the message says where and why."""
+
+
+def run(body: Callable[[], Any]) -> int:
+    """Runs `body` and gives the exit code; says on stderr what went wrong, in one sentence."""
+    try:
+        prepare_streams()
+        result = body()
+        sys.stdout.flush()
+        return result if isinstance(result, int) else OK
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted")
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return USAGE if isinstance(error, click.UsageError) else error.exit_code
+    except BrokenPipeError:
+        return _closed_pipe()
+    except OSError as error:
+        if _is_closed_pipe(error):
+            return _closed_pipe()
+        say(_sentence(error))
+        return _code_of(error)
+    except (CorruptTrace, OutputFailed) as error:
+        say(str(error))
+        return INPUT if isinstance(error, CorruptTrace) else REFUSED
+    except MemoryError:
+        say("out of memory")
+        return REFUSED
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] == "toolhelp":
+            return _fault()
+        say(f"{error.name} is not installed; it comes with one of the extras of toolhelp")
+        return NOT_HERE
+    except Exception:
+        return _fault()
+
+
+def say(sentence: str) -> None:
+    """One line on stderr."""
+    click.echo(f"toolhelp: {sentence}", err=True)
+
+
+def prepare_streams() -> None:
+    """Output is UTF-8 when it goes to a file or a pipe; a terminal gets what it can show."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is None:
+            continue
+        if stream.isatty():
+            reconfigure(errors="replace")
+        else:
+            reconfigure(encoding="utf-8", errors="replace")
+
+
+def _sentence(error: OSError) -> str:
+    if isinstance(error, ToolhelpError) or not error.strerror:
+        return str(error)
+    name = f"{error.filename}: " if error.filename is not None else ""
+    return f"{name}{error.strerror}"
+
+
+def _code_of(error: OSError) -> int:
+    if isinstance(error, UnsupportedPlatform | AccessDenied | InjectionRefused):
+        return NOT_HERE
+    return REFUSED if isinstance(error, ToolhelpError) else INPUT
+
+
+def _is_closed_pipe(error: OSError) -> bool:
+    # Windows says EINVAL for a write to a pipe whose reader has gone.
+    return sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None
+
+
+def _closed_pipe() -> int:
+    """Who reads us has gone: nothing is wrong, and nobody is left to tell."""
+    try:
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    return OK
+
+
+def _fault() -> int:
+    text = traceback.format_exc()
+    if os.environ.get("TOOLHELP_DEBUG") == "1":
+        click.echo(text, err=True)
+        say("this is a fault of toolhelp")
+        return FAULT
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="toolhelp-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+        say(f"this is a fault of toolhelp; what is known of it is in {file.name}")
+    except OSError:
+        click.echo(text, err=True)
+        say("this is a fault of toolhelp")
+    return FAULT
