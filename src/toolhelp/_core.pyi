@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, SupportsIndex, TypeVar, final, overload
+from typing import Any, Final, Generic, Literal, SupportsIndex, TypeVar, final, overload
 
 from _typeshed import structseq
 from typing_extensions import Buffer
@@ -216,8 +216,17 @@ class SnapshotHandle:
     def Heap32ListNext(self) -> HEAPLIST32 | None: ...
 
 def CreateToolhelp32Snapshot(flags: int, pid: int = 0, /) -> SnapshotHandle: ...
+@overload
 def system_snapshot(
-    processes: bool, threads: bool, pid: int | None = None, /
-) -> tuple[Table[Process] | None, Table[Thread] | None]: ...
+    processes: Literal[True], threads: Literal[True], pid: int | None = None, /
+) -> tuple[Table[Process], Table[Thread]]: ...
+@overload
+def system_snapshot(
+    processes: Literal[True], threads: Literal[False], pid: int | None = None, /
+) -> tuple[Table[Process], None]: ...
+@overload
+def system_snapshot(
+    processes: Literal[False], threads: Literal[True], pid: int | None = None, /
+) -> tuple[None, Table[Thread]]: ...
 def modules(pid: int | None = None, /) -> Table[Module]: ...
 def is_wine() -> bool: ...

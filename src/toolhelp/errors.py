@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import errno
 import sys
-from typing import Any, Literal, TypeAlias
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+    Reason: TypeAlias = Literal["bitness", "starting", "exiting", "unknown"]
 
 __all__ = [
     "AccessDenied",
@@ -21,8 +26,6 @@ __all__ = [
     "ToolhelpError",
     "UnsupportedPlatform",
 ]
-
-Reason: TypeAlias = Literal["bitness", "starting", "exiting", "unknown"]
 
 
 class ToolhelpError(OSError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import cast
-
 from . import _core
-from ._core import Module, Process, Table, Thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ._core import Module, Process, Table, Thread
 
 __all__ = ["Snapshot", "modules", "processes", "snapshot", "threads"]
 
@@ -19,7 +21,7 @@ def processes() -> Table[Process]:
     Errors: `SnapshotRace`, `UnsupportedPlatform`, `ToolhelpError`; never an empty table instead.
     """
     found, _ = _core.system_snapshot(True, False)
-    return cast("Table[Process]", found)
+    return found
 
 
 def threads(pid: int | None = None) -> Table[Thread]:
@@ -31,7 +33,7 @@ def threads(pid: int | None = None) -> Table[Thread]:
     Errors: `ProcessNotFound` when there is no process `pid`; else as for `processes`.
     """
     _, found = _core.system_snapshot(False, True, pid)
-    return cast("Table[Thread]", found)
+    return found
 
 
 def modules(pid: int | None = None) -> Table[Module]:
@@ -87,11 +89,13 @@ def snapshot(modules: bool = False) -> Snapshot:
     Windows calls: CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS | TH32CS_SNAPTHREAD) once, and once
     more for the modules. Errors as for `processes` and `modules`.
     """
+    from datetime import UTC, datetime
+
     taken_at = datetime.now(UTC)
     process_table, thread_table = _core.system_snapshot(True, True)
     return Snapshot(
-        cast("Table[Process]", process_table),
-        cast("Table[Thread]", thread_table),
+        process_table,
+        thread_table,
         _core.modules() if modules else None,
         taken_at,
     )
