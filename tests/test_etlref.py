@@ -9,8 +9,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import etlref
 import pytest
+
+import etlref
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "etl"
 EXPECTED: dict[str, Any] = json.loads((DATA / "expected.json").read_text()) if DATA.is_dir() else {}

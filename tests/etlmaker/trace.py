@@ -368,8 +368,8 @@ class Trace:
     def header_buffer(
         self, style: str, compression: str | None, buffers: int, proc_index: bool
     ) -> bytes:
-        """Styles: "kernel" (full size, all offsets agree), "win7" (SavedOffset 0), "merged" (shrunk,
-        SavedOffset stops after the first event, Offset covers the second, CurrentOffset 0)."""
+        """Styles: "kernel" (full size, all offsets agree), "win7" (SavedOffset 0), "merged"
+        (shrunk, SavedOffset stops after the first event, Offset covers both)."""
         unfinished = not self.finished
         end = self.start + 100_000_000 if self.end is None else self.end
         payload = layouts.logfile_header(

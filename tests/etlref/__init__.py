@@ -164,8 +164,8 @@ Process: v0 pid ptr 0, ppid ptr 8/4, SID at 16/8; v1, v2 fixed part 24/20; v3 32
 36/28; then SID block, name (ANSI, NUL), from v2 on the command line (UTF-16, NUL). wow64 from v4 on
 (Flags & 2), else None. SID block as described for the format: first u32 zero -> look for a
 plausible SID (byte 0 = 1, byte 1 <= 15, bytes 2-5 zero, all inside) behind 2 pointers, else 4 bytes
-long; not zero -> 2 pointers + 8 + 4 x count (byte 1, <= 15). Bad: fixed part or SID block past the
-end.
+long; not zero -> 2 pointers + 8 + 4 x count (byte 0 = 1 and byte 1 = count <= 15, else bad). Bad:
+fixed part or SID block past the end.
 Thread: v2 (minimum 68/40) and later (72/44): pid, tid, start_address = Win32StartAddr (48/28).
 v0 and v1 change nothing.
 Image: v0 base, size, name (pid of the header; None gives pid 0); v1 base, size, pid, name; v2 and

@@ -134,7 +134,7 @@ def _after_sid(data: bytes, at: int, width: int) -> int | None:
             if end <= len(data):
                 return end
         return at + 4
-    if sid + 8 > len(data) or data[sid + 1] > 15:
+    if sid + 8 > len(data) or data[sid] != 1 or data[sid + 1] > 15:
         return None
     end = sid + 8 + 4 * data[sid + 1]
     return end if end <= len(data) else None
