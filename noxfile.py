@@ -60,7 +60,7 @@ class Place:
 
     def groups(self, *names: str) -> None:
         project = nox.project.load_toml("pyproject.toml")
-        self.session.install(*nox.project.dependency_groups(project, *names))
+        self.session.install(*nox.project.dependency_groups(project, *names), log=False)
 
     def package(self) -> None:
         """Build the package from the work tree and install it, once a run."""
@@ -68,9 +68,8 @@ class Place:
             return
         compiler()
         project = nox.project.load_toml("pyproject.toml")
-        self.session.install(
-            *project["build-system"]["requires"], *project["project"]["dependencies"]
-        )
+        wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+        self.session.install(*wanted, log=False)
         for stale in Path("build").glob("lib*"):
             shutil.rmtree(stale)
         install = ["pip", "install", "--quiet", "--no-build-isolation", "--no-deps"]
@@ -223,7 +222,7 @@ def provide_wine(place: Place) -> list[str]:
     if not LINUX:
         raise Missing("the Wine ground needs Linux on x86-64")
     project = nox.project.load_toml("pyproject.toml")
-    place.session.install(*project["build-system"]["requires"])
+    place.session.install(*project["build-system"]["requires"], log=False)
     start = [place.python, WINE_RUN]
     said = run([*start, "-c", "print('ready')"], capture=True, ok=(0, NO_BED)).strip()
     if not said.endswith("ready"):

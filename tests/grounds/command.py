@@ -31,6 +31,8 @@ def _stop(process: subprocess.Popen[str]) -> None:
             ["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False
         )
     process.wait()
+    if process.stdout:
+        process.stdout.close()
 
 
 def run(

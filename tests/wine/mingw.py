@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 TRIPLET = "x86_64-w64-mingw32"
 
@@ -55,15 +58,19 @@ def imports(dll: Path) -> dict[str, list[str]]:
 
 
 def shared(
-    sources: Iterable[str | Path],
+    sources: Iterable[Path],
     output: Path,
     *,
     flags: Iterable[str] = (),
-    include: Iterable[str | Path] = (),
+    include: Iterable[Path] = (),
     link: Iterable[str | Path] = (),
 ) -> None:
     """Compile `sources` into one DLL; an older `output` stays until the new one is whole."""
     half = output.with_name(output.name + ".part")
-    folders = [f"-I{folder}" for folder in include]
-    tool("gcc", *flags, *folders, "-shared", "-static-libgcc", "-s", *sources, *link, "-o", half)
+    words = [*flags, *(f"-I{folder}" for folder in include)]
+    with TemporaryDirectory() as work, ThreadPoolExecutor(os.cpu_count()) as pool:
+        pairs = [(source, Path(work) / f"{n}.o") for n, source in enumerate(sources)]
+        list(pool.map(lambda pair: tool("gcc", *words, "-c", pair[0], "-o", pair[1]), pairs))
+        objects = [made for _, made in pairs]
+        tool("gcc", "-shared", "-static-libgcc", "-s", *objects, *link, "-o", half)
     half.rename(output)
