@@ -64,6 +64,13 @@ def test_exit_code_is_a_failure_unless_expected():
         command.run(words, capture=True)
 
 
+def ask_for_a_while(pid):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        os.kill(pid, 0)
+        time.sleep(0.05)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="asks for the child in the POSIX way")
 def test_a_command_over_its_limit_is_stopped_with_its_children(tmp_path):
     note = tmp_path / "child"
@@ -77,11 +84,8 @@ def test_a_command_over_its_limit_is_stopped_with_its_children(tmp_path):
     with pytest.raises(Failed, match="stopped after 2 s"):
         command.run([sys.executable, "-c", parent], limit=2, capture=True)
     pid = int(note.read_text())
-    deadline = time.monotonic() + 10
     with pytest.raises(ProcessLookupError):
-        while time.monotonic() < deadline:
-            os.kill(pid, 0)
-            time.sleep(0.05)
+        ask_for_a_while(pid)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the Wine bed is for Linux")

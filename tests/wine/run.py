@@ -6,6 +6,7 @@ the package built from the work tree on its path (`--package=DIR`: the one in DI
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -27,6 +28,8 @@ def prepared() -> bed.Bed:
     reason = bed.why_not()
     if reason:
         raise bed.NoBed(reason)
+    if not all(importlib.util.find_spec(name) for name in ("pip", "setuptools")):
+        raise bed.NoBed(f"pip and setuptools are needed in {sys.executable}")
     missing = packages.ensure(packages.PYTHON_HEADERS, packages.WINE, packages.MINGW, say=_say)
     if missing:
         raise bed.NoBed(packages.advice(missing))
@@ -81,9 +84,12 @@ def main(words: list[str]) -> int:
         prefix = loader.prefix()
         build.layout(where)
         path = [chosen, build.OUTPUT] if chosen else [build.package(where)]
-    except (bed.NoBed, loader.WineMissing, mingw.CompileError) as trouble:
+    except (bed.NoBed, loader.WineMissing) as trouble:
         _say(str(trouble))
         return NO_BED
+    except mingw.CompileError as trouble:
+        _say(str(trouble))
+        return 1
     try:
         return run(where, prefix, path, words)
     except KeyboardInterrupt:
