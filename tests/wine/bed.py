@@ -66,8 +66,9 @@ class Bed:
         return self.folder / f"python3{MINOR}.dll"
 
     @property
-    def abi3_dll(self) -> Path:
-        return self.folder / "python3.dll"
+    def abi3_library(self) -> Path:
+        """What an extension of the limited API is linked with; it asks for `python3.dll`."""
+        return self.folder / "libpython3.a"
 
     @property
     def include(self) -> Path:
@@ -123,7 +124,7 @@ def _unpack_interpreter(wheel: Path, folder: Path) -> None:
 def _build_programs(bed: Bed) -> None:
     source = Path(__file__).with_name("python.c")
     mingw.tool("gcc", "-municode", "-O2", "-s", source, bed.python_dll, "-o", bed.python)
-    forwarder.build(bed.python_dll, bed.abi3_dll)
+    forwarder.build(bed.python_dll, bed.folder / "python3.dll", bed.abi3_library)
 
 
 def _copy_headers(bed: Bed) -> None:

@@ -62,7 +62,7 @@ def extension(
     flags = load_setup().FLAGS if flags is None else list(flags)
     abi3 = any(name == "Py_LIMITED_API" for name, _ in macros)
     defines = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in macros]
-    link = [bed.abi3_dll if abi3 else bed.python_dll, *(f"-l{name}" for name in libraries)]
+    link = [bed.abi3_library if abi3 else bed.python_dll, *(f"-l{name}" for name in libraries)]
     headers = [path for folder in include for path in Path(folder).rglob("*.h")]
     words = repr((bed.folder, flags, defines, list(map(str, [*sources, *include, *link]))))
     output.parent.mkdir(parents=True, exist_ok=True)

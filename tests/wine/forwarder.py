@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from wine import mingw
 
 
-def build(python_dll: Path, output: Path) -> None:
-    target = python_dll.stem
-    lines = ["LIBRARY python3.dll", "EXPORTS"]
-    lines += [f'"{name}" = "{target}.{name}"' for name in mingw.exports(python_dll)]
+def build(python_dll: Path, output: Path, import_library: Path) -> None:
+    """Make the DLL, and what extensions are linked with: newer linkers read no forwarders."""
+    names = mingw.exports(python_dll)
     with TemporaryDirectory() as work:
-        definition = Path(work) / "python3.def"
-        definition.write_text("\n".join(lines) + "\n")
         table = Path(work) / "python3.exp"
-        mingw.tool("dlltool", "-d", definition, "-e", table, "-D", "python3.dll")
+        forwards = Path(work) / "forwards.def"
+        forwards.write_text(_definition(f'"{name}" = "{python_dll.stem}.{name}"' for name in names))
+        mingw.tool("dlltool", "-d", forwards, "-e", table, "-D", output.name)
         mingw.tool("gcc", "-shared", "-nostdlib", "-Wl,--entry=0", table, "-o", output)
+        plain = Path(work) / "plain.def"
+        plain.write_text(_definition(names))
+        mingw.tool("dlltool", "-d", plain, "-l", import_library, "-D", output.name)
+
+
+def _definition(exports: Iterable[str]) -> str:
+    return "\n".join(["LIBRARY python3.dll", "EXPORTS", *exports, ""])
