@@ -12,6 +12,8 @@ from wine import mingw
 def build(python_dll: Path, output: Path, import_library: Path) -> None:
     """Make the DLL, and what extensions are linked with: newer linkers read no forwarders."""
     names = mingw.exports(python_dll)
+    if "PyModuleDef_Init" not in names:
+        raise mingw.CompileError(f"the exports of {python_dll.name} cannot be read")
     with TemporaryDirectory() as work:
         table = Path(work) / "python3.exp"
         forwards = Path(work) / "forwards.def"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -29,32 +30,26 @@ def tool(name: str, *words: str | Path) -> str:
     return result.stdout
 
 
+# binutils print these tables in a slightly different way from version to version.
+EXPORT_LINE = re.compile(r"\s*\[\s*\d+\]\s.*\s(\S+)$")
+IMPORT_LINE = re.compile(r"\t[0-9a-f]+\s+.*\s(\S+)$")
+
+
 def exports(dll: Path) -> list[str]:
     """The names a DLL exports, sorted."""
-    names = []
-    in_table = False
-    for line in tool("objdump", "-p", dll).splitlines():
-        if line.startswith("[Ordinal/Name Pointer] Table"):
-            in_table = True
-        elif in_table:
-            words = line.split()
-            if not words or not words[0].startswith("["):
-                break
-            names.append(words[-1])
-    return sorted(names)
+    text = tool("objdump", "-p", dll)
+    table = text.partition("[Ordinal/Name Pointer] Table")[2].partition("\n\n")[0]
+    return sorted(found[1] for line in table.splitlines() if (found := EXPORT_LINE.match(line)))
 
 
 def imports(dll: Path) -> dict[str, list[str]]:
-    """The names a DLL takes from each other DLL."""
-    found: dict[str, list[str]] = {}
-    names: list[str] = []
-    for line in tool("objdump", "-p", dll).splitlines():
-        words = line.split()
-        if line.strip().startswith("DLL Name:"):
-            names = found.setdefault(words[-1], [])
-        elif len(words) in (3, 4) and words[-2].isdigit() and line.startswith("\t"):
-            names.append(words[-1])
-    return found
+    """The names a DLL takes from each other DLL, in lower case; those by number are `<none>`."""
+    result = {}
+    for part in tool("objdump", "-p", dll).split("\tDLL Name: ")[1:]:
+        name, _, table = part.partition("\n\n")[0].partition("\n")
+        lines = table.splitlines()[1:]
+        result[name.lower()] = [found[1] for line in lines if (found := IMPORT_LINE.match(line))]
+    return result
 
 
 def shared(

@@ -28,8 +28,8 @@ def prepared() -> bed.Bed:
     reason = bed.why_not()
     if reason:
         raise bed.NoBed(reason)
-    if not all(importlib.util.find_spec(name) for name in ("pip", "setuptools")):
-        raise bed.NoBed(f"pip and setuptools are needed in {sys.executable}")
+    if importlib.util.find_spec("setuptools") is None:
+        raise bed.NoBed(f"setuptools is needed in {sys.executable}")
     missing = packages.ensure(packages.PYTHON_HEADERS, packages.WINE, packages.MINGW, say=_say)
     if missing:
         raise bed.NoBed(packages.advice(missing))
