@@ -14,6 +14,9 @@ from wine import cache
 # Nothing of the caller's own Python may reach the one in the bed.
 UNWANTED = ("PYTHON", "VIRTUAL_ENV", "PIP_", "NOX_", "PYTEST_", "COV_", "LD_PRELOAD", "WINE")
 
+# Nor is a screen needed. Newer Wine complains when the runtime folder is not named.
+UNWANTED += ("DISPLAY", "WAYLAND_", "XDG_RUNTIME_DIR")
+
 # No start menu entries, no offers to download .NET or a browser.
 OVERRIDES = "winemenubuilder.exe=d;mscoree=d;mshtml=d"
 
@@ -38,6 +41,7 @@ def environment(prefix: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
     return kept | {
         "WINEPREFIX": str(prefix),
+        "XDG_RUNTIME_DIR": str(prefix),
         "WINEDEBUG": "-all",
         "WINEARCH": "win64",
         "WINEDLLOVERRIDES": OVERRIDES,

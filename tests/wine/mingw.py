@@ -31,7 +31,7 @@ def tool(name: str, *words: str | Path) -> str:
 
 
 # binutils print these tables in a slightly different way from version to version.
-EXPORT_LINE = re.compile(r"\s*\[\s*\d+\]\s.*\s(\S+)$")
+EXPORT_LINE = re.compile(r"\s*\[\s*\d+\]\s(?:.*\s)?(\S+)$")
 IMPORT_LINE = re.compile(r"\t[0-9a-f]+\s+.*\s(\S+)$")
 
 
