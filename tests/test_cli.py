@@ -1,0 +1,263 @@
+"""The command: words, output forms, exit codes. What it lists is tested elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import toolhelp
+from toolhelp import cli
+from toolhelp.cli import exits, tables
+
+pytest.importorskip("click", reason="click is not installed")
+
+HAS_SNAPSHOTS = sys.platform == "win32" or hasattr(toolhelp._core, "fake_reset")
+needs_snapshots = pytest.mark.skipif(
+    not HAS_SNAPSHOTS, reason="needs Windows, Wine or the fake system"
+)
+
+
+def run(*words: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent)}
+    return subprocess.run(
+        [sys.executable, "-m", "toolhelp", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def code_of(*words: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(words))
+    assert isinstance(stop.value.code, int)
+    return stop.value.code
+
+
+def test_version_is_the_package_version() -> None:
+    done = run("--version")
+    assert done.returncode == 0
+    assert done.stdout.decode().strip() == f"toolhelp {toolhelp.__version__}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nonsense"],
+        ["ps", "--nonsense"],
+        ["threads", "x"],
+        ["threads", "-1"],
+        ["modules", "4294967296"],
+        ["ps", "surplus"],
+    ],
+)
+def test_wrong_words_exit_2(words: list[str]) -> None:
+    done = run(*words)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Error:" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(HAS_SNAPSHOTS, reason="this system has snapshots")
+@pytest.mark.parametrize("word", ["ps", "threads", "modules"])
+def test_elsewhere_exits_5_and_says_what_is_possible(word: str) -> None:
+    done = run(word)
+    assert (done.returncode, done.stdout) == (5, b"")
+    said = done.stderr.decode()
+    assert said.count("\n") == 1
+    assert "needs Windows" in said
+    assert ".etl" in said
+
+
+@needs_snapshots
+def test_json_holds_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("ps", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema_version"] == 1
+    assert document["errors"] == []
+    assert [list(row) for row in document["rows"][:1]] == [list(toolhelp.processes().columns)]
+
+
+@needs_snapshots
+def test_csv_and_json_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("modules", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert code_of("modules", "--csv") == 0
+    read = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["path"] for row in read] == [row["path"] for row in rows]
+    assert [row["base"] for row in read] == [row["base"] for row in rows]
+    assert all(row["base"].startswith("0x") for row in rows)
+
+
+@needs_snapshots
+def test_sort_and_filter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("threads", "--json", "--sort=-tid") == 0
+    tids = [row["tid"] for row in json.loads(capsys.readouterr().out)["rows"]]
+    assert tids == sorted(tids, reverse=True)
+    assert code_of("threads", "--json", "--filter", f"tid={tids[0]}") == 0
+    assert [r["tid"] for r in json.loads(capsys.readouterr().out)["rows"]] == [tids[0]]
+    assert code_of("threads", "--filter", "nosuch=1") == 2
+    assert code_of("threads", "--filter", "tid=x") == 2
+    assert code_of("ps", "--filter", "name>a") == 2
+    assert code_of("ps", "--json", "--csv") == 2
+
+
+@needs_snapshots
+def test_output_file_appears_whole_and_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "ps.json"
+    assert code_of("ps", "--json", "-o", str(target)) == 0
+    first = target.read_text(encoding="utf-8")
+    assert json.loads(first)["schema_version"] == 1
+    assert code_of("ps", "--json", "-o", str(target)) == 6
+    assert "--force" in capsys.readouterr().err
+    assert target.read_text(encoding="utf-8") == first
+    assert code_of("ps", "--csv", "-o", str(target), "--force") == 0
+    assert target.read_text(encoding="utf-8").startswith("pid,")
+    assert [p.name for p in tmp_path.iterdir()] == ["ps.json"]
+
+
+@needs_snapshots
+def test_unwritable_output_exits_6(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("ps", "-o", str(tmp_path / "no" / "such" / "file")) == 6
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@needs_snapshots
+def test_unknown_process_exits_6(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("modules", "4294967292") == 6
+    said = capsys.readouterr().err
+    assert "4294967292" in said
+    assert said.count("\n") == 1
+
+
+@needs_snapshots
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes")
+def test_closed_pipe_ends_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent)}
+    done = subprocess.run(
+        [sys.executable, "-m", "toolhelp", "--help"],
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_output_is_utf8_off_a_terminal() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from toolhelp.cli import exits\nexits.run(lambda: print('\\u044f'))",
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent),
+            "PYTHONIOENCODING": "ascii",
+        },
+    )
+    assert done.stdout.strip() == "\u044f".encode()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (toolhelp.UnsupportedPlatform("x"), 5),
+        (toolhelp.AccessDenied("x", winerror=5), 5),
+        (toolhelp.InjectionRefused("x"), 5),
+        (toolhelp.ProcessNotFound("x", winerror=87), 6),
+        (toolhelp.SessionExists("x", winerror=183), 6),
+        (toolhelp.HeapQueryTimeout("x"), 6),
+        (toolhelp.CorruptTrace("x", 72), 3),
+        (FileNotFoundError(2, "No such file", "a.etl"), 3),
+        (exits.OutputFailed("x"), 6),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(), 0),
+        (MemoryError(), 6),
+    ],
+)
+def test_exception_to_exit_code(
+    error: BaseException, code: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = "import pickle, sys; from toolhelp.cli import exits\n"
+    script += "def body(): raise pickle.loads(bytes.fromhex(sys.argv[1]))\n"
+    script += "sys.exit(exits.run(body))"
+    import pickle
+
+    done = subprocess.run(
+        [sys.executable, "-c", script, pickle.dumps(error).hex()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent)},
+    )
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_fault_exits_70_and_keeps_its_traceback(tmp_path: Path) -> None:
+    script = "import sys; from toolhelp.cli import exits\nsys.exit(exits.run(lambda: 1 / 0))"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent),
+        "TMPDIR": str(tmp_path),
+        "TEMP": str(tmp_path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    assert done.returncode == 70
+    said = done.stderr.decode()
+    assert "Traceback" not in said
+    (kept,) = tmp_path.glob("toolhelp-*.txt")
+    assert kept.name in said
+    assert "ZeroDivisionError" in kept.read_text(encoding="utf-8")
+    shown = subprocess.run(
+        [sys.executable, "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**environment, "TOOLHELP_DEBUG": "1"},
+    )
+    assert shown.returncode == 70
+    assert b"ZeroDivisionError" in shown.stderr
+
+
+def test_lone_surrogates_are_shown_as_replacement() -> None:
+    assert tables.plain("a\ud800b\U0001f600") == "a\ufffdb\U0001f600"
+
+
+def test_import_is_lean() -> None:
+    """What is slow to import is not imported before it is asked for."""
+    heavy = "typing enum re datetime collections click rich contextlib ctypes json".split()
+    script = f"import sys, toolhelp; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent)},
+    )
+    assert done.stdout.decode().strip() == "[]", done.stderr
