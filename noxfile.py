@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +35,7 @@ GROUNDS: dict[str, Ground] = {}
 LINUX = sys.platform == "linux"
 WINE_RUN = "tests/wine/run.py"
 NO_BED = 125
+DEMO_LINES = 7
 
 
 class Place:
@@ -274,7 +274,15 @@ def demo(session: nox.Session) -> None:
     try:
         start = provide_wine(place) if LINUX else [place.python]
         if not LINUX:
+            session.install("numpy>=1.26", log=False)
             place.package()
+        print(run([*start, "examples/snapshot_columns.py"], capture=True))
+        for words in (["ps"], ["threads"], ["modules"]):
+            listing = run([*start, "-m", "toolhelp", *words], capture=True).splitlines()
+            print(f"$ toolhelp {' '.join(words)}")
+            print("\n".join(line.rstrip() for line in listing[:DEMO_LINES]))
+            if len(listing) > DEMO_LINES:
+                print(f"... and {len(listing) - DEMO_LINES} more")
+            print(flush=True)
     except (Missing, Failed) as reason:
         session.error(f"{reason} {'' if LINUX else build_advice()}".strip())
-    subprocess.run([*start, "examples/demo.py"], stdin=subprocess.DEVNULL, check=True)
