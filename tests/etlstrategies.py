@@ -181,7 +181,9 @@ class _Maker:
         elif op == 38:
             trace.heap_snapshot(*ids, **more)
         else:
-            trace.heap_op(op, *ids, tail=rng.randbytes(rng.randint(0, 20)), **more)
+            # A tail would make the width of a FULL event ambiguous.
+            tail = b"" if more.get("header") == "FULL" else rng.randbytes(rng.randint(0, 20))
+            trace.heap_op(op, *ids, tail=tail, **more)
         if "stacks" in self.on and rng.random() < 0.8:
             self.stack_of(time, cpu, pid, tid, width)
 

@@ -23,19 +23,21 @@ pointer_size: the field if it is 4 or 8, else by the kind of the first event.
 
 2. Walking the buffers (R = bytes from here to the end of the file)
 -------------------------------------------------------------------
-| met | counted | then |
-| ---- | ---- | ---- |
-| R = 0 | - | end |
-| all R bytes are zero (preallocated) | - | end |
-| R < 0x48 | truncated; bytes_skipped += R | end |
-| BufferSize < 0x48 (0 too) or > MAX | buffers_skipped += 1; bytes_skipped += R | end |
-| BufferSize > R, not packed | buffers += 1; truncated; events read up to R | end |
-| BufferSize > R, packed | buffers, compressed_buffers += 1; truncated; | end |
-| |   buffers_skipped += 1; bytes_skipped += R | |
-| packed, SavedOffset < 0x48 or > MAX, or | buffers, compressed_buffers += 1; | next |
-|   no format fills it exactly |   buffers_skipped += 1; | |
-| |   bytes_skipped += BufferSize - 0x48 | |
-| anything else | buffers += 1 (packed: compressed_buffers too)| next |
+| met                                   | counted                                      | then |
+| ------------------------------------- | -------------------------------------------- | ---- |
+| R = 0                                 | -                                            | end  |
+| all R bytes are zero (preallocated)   | -                                            | end  |
+| R < 0x48                              | truncated; bytes_skipped += R                | end  |
+| BufferSize < 0x48 (0 too) or > MAX    | buffers_skipped += 1; bytes_skipped += R     | end  |
+| BufferSize > R, not packed            | buffers += 1; truncated; events read up to R | end  |
+| BufferSize > R, packed                | buffers += 1; compressed_buffers += 1;       | end  |
+|                                       | truncated; buffers_skipped += 1;             |      |
+|                                       | bytes_skipped += R                           |      |
+| packed, and SavedOffset < 0x48 or     | buffers += 1; compressed_buffers += 1;       | next |
+| > MAX, or no format fills it exactly  | buffers_skipped += 1;                        |      |
+|                                       | bytes_skipped += BufferSize - 0x48           |      |
+| anything else                         | buffers += 1 (packed: compressed_buffers     | next |
+|                                       | too)                                         |      |
 A first buffer (header) longer than the file counts as "BufferSize > R, not packed".
 Packed = BufferFlag 0x40. Format: low 16 bits of the first buffer's State if LogFileMode has
 0x04000000 and they are 2, 3 or 4, otherwise 3; when that fails the others in the order 3, 2, 4.
@@ -152,11 +154,11 @@ Extended items with stacks (types 5, 6, 0x11, 0x12) are not joined to heap event
 ----------------------------------------------------------------------------------
 Events of one class and key (pid; tid; (pid, base)) fold into rows. "Open" = the latest row of the
 key that has no end yet.
-| op of process / thread | image | with an open row | without |
-| ---- | ---- | ---- | ---- |
-| 1 start | 10 | its end = this time; new row | new row, start = this time |
-| 3 DCStart, 4 DCEnd | 3, 4 | completes it | new row, start None, end None |
-| 2 end | 2 | completes it, end = this time | new row, start None, end this |
+| process, thread op | image op | with an open row              | without                       |
+| ------------------ | -------- | ----------------------------- | ----------------------------- |
+| 1 start            | 10       | its end = this time; new row  | new row, start = this time    |
+| 3, 4 DCStart/DCEnd | 3, 4     | completes it                  | new row, start None, end None |
+| 2 end              | 2        | completes it, end = this time | new row, start None, end this |
 Other ops (process 11, 39, ...) change nothing and are never bad. Completing: a field that is None
 or "" takes the new value, others stay. exit_status only from op 2. Process op 1 and op 2 give all
 open modules of that pid unload_ns = this time (threads are not touched).
@@ -187,6 +189,8 @@ SysConfigEx op 35: `volumes` gets (NT path, DOS path).
 StartTime) * 100 if EndTime >= StartTime and EndTime != 0, else the largest time_ns of all events,
 at least 0. events_lost, buffers_lost: the logfile header's. `lost_flags` = buffers with BufferFlag
 2 or 4; `lost_events` = events of class Lost_Event with opcode 32, 33, 34.
+counts.stacks = stacks_seen. `file.perf_freq`, `file.clock_type` and `quality.finished` are extras
+for tests; `messages` (sentences) are not meant to be compared.
 complete = finished, and not truncated, and all of events_lost, buffers_lost, buffers_skipped,
 bytes_skipped, unknown_headers, bad_events, lost_flags, lost_events are 0.
 """

@@ -244,5 +244,6 @@ def _info(
             "unattributed": counters["unattributed"],
             "stack_coverage": 1 - missing / stack_candidates if stack_candidates else None,
             "finished": finished,
+            "messages": [f"{name}: {count}" for name, count in damage.items() if count],
         },
     }
