@@ -23,6 +23,17 @@
 #define TH_PREFETCH(p) __builtin_prefetch(p)
 #endif
 
+/* Zero bits above the highest set bit of a number that is not 0. */
+TH_INLINE unsigned th_leading_zeros(uint32_t value) {
+#if defined(_MSC_VER)
+  unsigned long highest;
+  _BitScanReverse(&highest, value);
+  return 31 - (unsigned)highest;
+#else
+  return (unsigned)__builtin_clz(value);
+#endif
+}
+
 /* A reference count that several threads may change. C11 atomics are still an option of MSVC. */
 typedef struct th_refcount {
   volatile long value;

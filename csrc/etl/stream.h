@@ -32,8 +32,10 @@ typedef struct th_stream_counts {
   uint64_t buffers, compressed_buffers;
   uint64_t events, events_by_kind[TH_HEADER_KINDS];
   uint64_t buffers_skipped, bytes_skipped, bad_events, unknown_headers, sequence_gaps;
-  uint64_t reordered;          /* events of streams that ran backwards */
+  uint64_t reordered;          /* events earlier than the one before them in their lane */
+  uint64_t unordered_streams;  /* lanes (logger, cpu) with such events */
   uint64_t flagged_event_loss, flagged_buffer_loss; /* buffers that carry these flags */
+  uint64_t flagged_loss;       /* buffers that carry one of the two, or both */
   uint64_t bytes_read;         /* progress, of source.size */
   bool truncated;
 } th_stream_counts;

@@ -1,0 +1,159 @@
+#include "etl/stream.h"
+
+#include "etl/header.h"
+#include "etl/lane.h"
+#include "etl/logfile.h"
+#include "etl/stream_inline.h"
+
+/* References made at a time: few enough to stay in the nearest cache. */
+#define BATCH 256
+/* The first event is shorter than that, wherever it ends. */
+#define FIRST_READ (TH_BUFFER_HEAD + 65536)
+
+struct th_stream {
+  th_lanes lanes;
+  th_logfile logfile;
+  th_stream_counts counts;
+  uint16_t *session_name;
+  size_t ref, ref_count; /* next and number of `refs`, for th_stream_next */
+  th_event_ref refs[BATCH];
+};
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+/* Reads the start of the file and says what the log header in it holds. */
+static th_status read_logfile(th_stream *stream, uint8_t *bytes, th_failure *failure) {
+  const th_source *source = &stream->lanes.source;
+  size_t got;
+  th_status status = th_source_read(source, 0, bytes, FIRST_READ, &got, failure);
+  if (status != TH_OK)
+    return status;
+  if (got < TH_BUFFER_HEAD)
+    return th_fail_corrupt(failure, 0, "this is not an event trace: it is too short");
+  uint32_t size = th_load_u32(bytes + TH_BUFFER_SIZE);
+  if (size < TH_BUFFER_HEAD || size > TH_MAX_BUFFER)
+    return th_fail_corrupt(failure, 0,
+                           "this is not an event trace: it does not begin with a buffer");
+  uint32_t limit = size < source->size ? size : (uint32_t)source->size;
+  size_t end = th_buffer_valid_end(bytes, limit);
+  const uint8_t *name;
+  status = th_logfile_read(bytes, end < got ? end : got, &stream->logfile, &name, failure);
+  if (status != TH_OK)
+    return status;
+  size_t name_size = stream->logfile.session_name_units * 2;
+  stream->session_name = th_mem_alloc(name_size);
+  if (!stream->session_name)
+    return th_fail_memory(failure);
+  memcpy(stream->session_name, name, name_size);
+  stream->logfile.session_name = stream->session_name;
+  return TH_OK;
+}
+
+static th_status open_stream(th_stream *stream, const th_stream_options *options,
+                             th_failure *failure) {
+  (void)options;
+  uint8_t *bytes = th_mem_alloc(FIRST_READ);
+  if (!bytes)
+    return th_fail_memory(failure);
+  th_status status = read_logfile(stream, bytes, failure);
+  th_mem_free(bytes);
+  if (status != TH_OK)
+    return status;
+  th_lanes *lanes = &stream->lanes;
+  status = th_index_build(&lanes->source, &lanes->index, &stream->counts, failure);
+  if (status != TH_OK)
+    return status;
+  lanes->format = stream->logfile.compression ? stream->logfile.compression : TH_PACKED_XPRESS;
+  return th_lanes_init(lanes, stream->logfile.first_time, failure);
+}
+
+th_status th_stream_open(const th_source *source, const th_stream_options *options,
+                         th_stream **stream, th_failure *failure) {
+  th_stream *opened = th_mem_zero(sizeof *opened);
+  if (!opened)
+    return th_fail_memory(failure);
+  opened->lanes.source = *source;
+  opened->lanes.counts = &opened->counts;
+  th_status status = open_stream(opened, options, failure);
+  if (status != TH_OK) {
+    th_stream_close(opened);
+    return status;
+  }
+  *stream = opened;
+  return TH_OK;
+}
+
+void th_stream_close(th_stream *stream) {
+  if (!stream)
+    return;
+  th_lanes_free(&stream->lanes);
+  th_mem_free(stream->session_name);
+  th_mem_free(stream);
+}
+
+const th_logfile *th_stream_logfile(const th_stream *stream) { return &stream->logfile; }
+const th_stream_counts *th_stream_counters(const th_stream *stream) { return &stream->counts; }
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
+                         th_failure *failure) {
+  th_lanes *lanes = &stream->lanes;
+  th_status status = th_lanes_ready(lanes, failure);
+  if (status != TH_OK)
+    return status;
+  th_merge *merge = &lanes->merge;
+  size_t made = 0;
+  while (made < BATCH && !th_merge_is_empty(merge->winner)) {
+    uint32_t number = th_merge_leaf(merge->winner);
+    const th_leaf *leaf = &lanes->leaves.items[number];
+    th_run *run = leaf->run;
+    const th_walked *event = &run->events.items[run->at];
+    stream->refs[made++] = (th_event_ref){event->time, leaf->bytes + event->at, number,
+                                          event->size, event->kind};
+    if (TH_UNLIKELY(++run->at == run->events.count)) {
+      lanes->spent = number; /* its bytes must stay until these references are used */
+      break;
+    }
+    th_merge_replace(merge, number, th_merge_key_of(event[1].time, run->entry, number));
+  }
+  *refs = stream->refs;
+  *count = made;
+  return TH_OK;
+}
+
+bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event) {
+  const th_leaf *leaf = &stream->lanes.leaves.items[ref->leaf];
+  event->time = ref->time;
+  event->offset = leaf->offset + (leaf->packed ? 0 : (uint64_t)(ref->at - leaf->bytes));
+  event->cpu = leaf->cpu;
+  event->logger = leaf->logger;
+  if (TH_LIKELY(th_header_decode(ref->at, ref->size, ref->kind, event)))
+    return true;
+  stream->counts.bad_events++;
+  return false;
+}
+
+uint16_t th_stream_cpu(const th_stream *stream, const th_event_ref *ref) {
+  return stream->lanes.leaves.items[ref->leaf].cpu;
+}
+
+th_status th_stream_next(th_stream *stream, th_event *event, bool *more, th_failure *failure) {
+  do {
+    if (TH_UNLIKELY(stream->ref == stream->ref_count)) {
+      const th_event_ref *refs;
+      size_t count;
+      th_status status = th_stream_refs(stream, &refs, &count, failure);
+      if (status != TH_OK)
+        return status;
+      stream->ref = 0;
+      stream->ref_count = count;
+      if (!count) {
+        *more = false;
+        return TH_OK;
+      }
+    }
+  } while (!th_stream_decode(stream, &stream->refs[stream->ref++], event));
+  *more = true;
+  return TH_OK;
+}

@@ -1,0 +1,26 @@
+/* The events of a stream many at a time: for whoever looks at millions of them. A reference says
+   where an event is, when it was and what it is; its header is decoded on demand. */
+#ifndef TH_ETL_STREAM_INLINE_H
+#define TH_ETL_STREAM_INLINE_H
+
+#include "etl/stream.h"
+
+typedef struct th_event_ref {
+  int64_t time;      /* raw */
+  const uint8_t *at; /* the event's header; `size` bytes are there */
+  uint32_t leaf;     /* which buffer it is in */
+  uint16_t size;
+  uint8_t kind; /* th_header_kind; the header of that kind lies within `size` */
+} th_event_ref;
+
+/* The next events in order; *count is 0 at the end only. They and all they point to are valid until
+   the stream is asked again. Do not mix with th_stream_next. */
+th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
+                         th_failure *failure);
+/* The uniform event; false when its inside is wrong, which is counted: it is to be passed over.
+   For each reference once. */
+bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event);
+/* The processor of an event. */
+uint16_t th_stream_cpu(const th_stream *stream, const th_event_ref *ref);
+
+#endif
