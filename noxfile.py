@@ -22,6 +22,9 @@ from grounds import bootstrap, packages, report
 from grounds.command import Failed, Missing, run
 from grounds.report import Ground
 
+if sys.platform == "linux":
+    from wine import bed
+
 if __name__ == "__main__":
     sys.exit(bootstrap.start_nox(sys.argv[1:]))
 
@@ -96,6 +99,13 @@ class Place:
         run(command, env=env, limit=limit)
 
 
+def audit(place: Place, extension: str) -> None:
+    """No call outside the limited API that the extension was built for."""
+    if "abi3" in extension or extension.endswith("_core.pyd"):
+        tool = Path(place.session.bin) / "abi3audit"
+        run([str(tool), "--strict", "--assume-minimum-abi3", "3.11", extension])
+
+
 def compiler() -> None:
     """What it takes to build an extension; on with what is there if it cannot be installed."""
     if LINUX:
@@ -168,6 +178,8 @@ def typing(place: Place) -> None:
 def native(place: Place) -> None:
     """The suite over the package as it is built and installed here."""
     place.package()
+    where = "import toolhelp._core; print(toolhelp._core.__file__)"
+    audit(place, run([place.python, "-c", where], capture=True).strip())
     place.pytest("native")
 
 
@@ -223,6 +235,11 @@ def provide_wine(place: Place) -> list[str]:
         raise Missing("the Wine ground needs Linux on x86-64")
     project = nox.project.load_toml("pyproject.toml")
     place.session.install(*project["build-system"]["requires"], log=False)
+    missing = packages.ensure(packages.PYTHON_HEADERS, packages.WINE, packages.MINGW)
+    if missing:
+        raise Missing(packages.advice(missing))
+    if not bed.is_there():
+        print("Making a Windows Python in the cache, once: about half a minute ...", flush=True)
     start = [place.python, WINE_RUN]
     said = run([*start, "-c", "print('ready')"], capture=True, ok=(0, NO_BED)).strip()
     if not said.endswith("ready"):
@@ -233,7 +250,9 @@ def provide_wine(place: Place) -> list[str]:
 @ground(150, meets="wine shared")
 def wine(place: Place) -> None:
     """The suite over the shipped Windows extension, in a Windows Python under Wine."""
-    place.pytest("wine", *provide_wine(place))
+    start = provide_wine(place)
+    audit(place, "tests/_build/wine/toolhelp/_core.pyd")
+    place.pytest("wine", *start)
 
 
 @ground(80)

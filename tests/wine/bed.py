@@ -166,9 +166,18 @@ def why_not() -> str:
     return ""
 
 
+def _name() -> str:
+    return f"bed-3.{MINOR}-{recipe()}"
+
+
+def is_there() -> bool:
+    """Whether the bed is already made."""
+    return cache.root().joinpath(_name()).is_dir()
+
+
 def provide() -> Bed:
     """The bed, made if it is not there yet (half a minute)."""
     reason = why_not()
     if reason:
         raise NoBed(reason)
-    return Bed(cache.made(f"bed-3.{MINOR}-{recipe()}", _make))
+    return Bed(cache.made(_name(), _make))
