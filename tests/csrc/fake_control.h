@@ -1,0 +1,12 @@
+/* What Python sees of the fake: functions of `toolhelp._core` whose names begin with fake_. */
+#ifndef TH_TESTS_FAKE_CONTROL_H
+#define TH_TESTS_FAKE_CONTROL_H
+
+#include "py/core.h"
+
+/* The exec slot: adds the functions of every area below. */
+int fake_control_exec(PyObject *module);
+
+extern PyMethodDef fake_world_methods[]; /* fake_control_world.c */
+
+#endif
