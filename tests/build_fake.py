@@ -98,9 +98,9 @@ class Toolchain:
         objects = [path for path, _ in made]
         listed = output.with_name(output.name + ".from")
         recipe = repr((stamp, self.link_flags, sorted(map(str, objects)), list(map(str, link))))
-        if output.exists() and listed.exists() and listed.read_text() == recipe:
-            if not any(new for _, new in made):
-                return
+        same = output.exists() and listed.exists() and listed.read_text() == recipe
+        if same and not any(new for _, new in made):
+            return
         output.parent.mkdir(parents=True, exist_ok=True)
         # A loaded library must not be overwritten: put a new file in its place.
         half = output.with_name(output.name + ".part")
@@ -191,7 +191,7 @@ def for_wine(full_api: bool = False) -> Path:
         ["-shared", "-static-libgcc", "-s"],
         [ROOT / "csrc", TESTS / "csrc", bed.include],
     )
-    python = bed.abi3_dll if macros else bed.python_dll
+    python = bed.abi3_library if macros else bed.python_dll
     tools.build([*core_sources(True), *fake_sources()], core, python, "-ladvapi32")
     remove_other_builds(core)
     copy_package(folder)

@@ -217,6 +217,7 @@ def fake():
     handles, faults = core.fake_handles(), core.fake_faults()
     left = core.fake_live_blocks() - blocks
     core.fake_reset()
+    core.fake_default()
     assert (handles, faults, left) == (0, [], 0), "open handles, misuses, blocks not freed"
 
 

@@ -12,6 +12,12 @@ static PyObject *reset(PyObject *module, PyObject *ignored) {
   Py_RETURN_NONE;
 }
 
+static PyObject *add_default(PyObject *module, PyObject *ignored) {
+  (void)module, (void)ignored;
+  fake_add_default();
+  Py_RETURN_NONE;
+}
+
 static PyObject *system_facts(PyObject *module, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"pid", "machine", "native", "wine", NULL};
   unsigned int pid = 4242;
@@ -179,6 +185,8 @@ static PyObject *set_hook(PyObject *module, PyObject *callable) {
 static PyMethodDef general_methods[] = {
     {"fake_reset", reset, METH_NOARGS,
      "fake_reset(): an empty system, no failures, no hook, counters at 0, clock at 1 s."},
+    {"fake_default", add_default, METH_NOARGS,
+     "fake_default(): adds the small machine that is there before the first fake_reset()."},
     {"fake_system", WITH_KEYWORDS(system_facts),
      "fake_system(*, pid=4242, machine=0, native=0x8664, wine=False): the caller and its system."},
     {"fake_fail", WITH_KEYWORDS(fail),

@@ -42,6 +42,7 @@ void fake_start(void) {
   fake.world = fake_memory_of(NULL, sizeof *fake.world);
   *fake.world = (fake_world){.references = 1};
   fake_reset();
+  fake_add_default();
 }
 
 void fake_lock(void) { th_mutex_lock(&lock); }

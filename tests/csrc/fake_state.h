@@ -163,11 +163,13 @@ typedef struct fake_state {
 /* To be touched between fake_lock and fake_unlock alone. */
 extern fake_state fake;
 
-/* Once, before anything else. */
+/* Once, before anything else: with the small machine of fake_default.c. */
 void fake_start(void);
 void fake_lock(void);
 void fake_unlock(void);
 /* An empty system, nothing planned, all counters at 0; blocks and handles that live go on to. */
 void fake_reset(void);
+/* A handful of processes, of which the caller is one (fake_default.c). */
+void fake_add_default(void);
 
 #endif
