@@ -266,7 +266,7 @@ def from_failure(
         error: BaseException = kind(_sentence(function, code, pid, attempts, advice), **facts)
         return error
     if status == "RACE":
-        advice = "the lists of that process keep changing; try again"
+        advice = "the list keeps changing; try again"
         return SnapshotRace(_sentence(function, code, pid, attempts, advice), **facts)
     if status == "PARTIAL":
         partial = PartialCopy(

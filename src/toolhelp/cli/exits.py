@@ -50,7 +50,8 @@ def run(body: Callable[[], Any]) -> int:
     except click.ClickException as error:
         error.show()
         return USAGE if isinstance(error, click.UsageError) else error.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # click itself ends with SystemExit(1) on a closed pipe, and on nothing else.
         return _closed_pipe()
     except OSError as error:
         if _is_closed_pipe(error):
