@@ -15,6 +15,9 @@
 #define TH_NOINLINE __declspec(noinline)
 #define TH_PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
 #else
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 #define TH_NODISCARD __attribute__((warn_unused_result))
 #define TH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TH_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -31,6 +34,46 @@ TH_INLINE unsigned th_leading_zeros(uint32_t value) {
   return 31 - (unsigned)highest;
 #else
   return (unsigned)__builtin_clz(value);
+#endif
+}
+
+/* Number of the highest bit that is set; `value` is not 0. */
+TH_INLINE unsigned th_top_bit(uint64_t value) {
+#if defined(_MSC_VER)
+  unsigned long bit;
+  if (_BitScanReverse(&bit, (unsigned long)(value >> 32)))
+    return (unsigned)bit + 32;
+  _BitScanReverse(&bit, (unsigned long)value);
+  return (unsigned)bit;
+#else
+  return 63 - (unsigned)__builtin_clzll(value);
+#endif
+}
+
+/* Number of the lowest bit that is set; `value` is not 0. */
+TH_INLINE unsigned th_low_bit(uint32_t value) {
+#if defined(_MSC_VER)
+  unsigned long bit;
+  _BitScanForward(&bit, value);
+  return (unsigned)bit;
+#else
+  return (unsigned)__builtin_ctz(value);
+#endif
+}
+
+/* A bit for each of eight words, 16-byte aligned, that equals `wanted`. */
+TH_INLINE uint32_t th_match_eight(const uint32_t *words, uint32_t wanted) {
+#if defined(__SSE2__) || defined(_M_X64)
+  __m128i key = _mm_set1_epi32((int)wanted);
+  __m128i low = _mm_cmpeq_epi32(_mm_load_si128((const __m128i *)words), key);
+  __m128i high = _mm_cmpeq_epi32(_mm_load_si128((const __m128i *)words + 1), key);
+  __m128i both = _mm_packs_epi16(_mm_packs_epi32(low, high), _mm_setzero_si128());
+  return (uint32_t)_mm_movemask_epi8(both) & 0xff;
+#else
+  uint32_t bits = 0;
+  for (unsigned i = 0; i < 8; i++)
+    bits |= (uint32_t)(words[i] == wanted) << i;
+  return bits;
 #endif
 }
 
