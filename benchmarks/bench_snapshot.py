@@ -96,7 +96,7 @@ def ways(kind: str, pids: list[int]) -> dict:
         "columns": table,
         "rows": lambda: list(table()),
         "bare_rows": getattr(core, f"bare_rows_{kind}"),
-        "ctypes": lambda: _ctypes_walk(kind.removesuffix("es").removesuffix("s"), flags, 0),
+        "ctypes": lambda: _ctypes_walk({2: "process", 4: "thread"}[flags], flags, 0),
     }
 
 

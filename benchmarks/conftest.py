@@ -20,7 +20,7 @@ def machine():
     tid = 10_000
     for place, pid in enumerate(pids):
         count = share + (place < left)
-        core.fake_add_process(
+        core.fake_process(
             pid, 4, f"program{place % 60}.exe", threads=list(range(tid, tid + count))
         )
         tid += count
@@ -28,5 +28,5 @@ def machine():
         pid = pids[place % OWNERS]
         name = f"library{(place * 7919) % PATHS:03}.dll"
         path = f"C:\\Windows\\System32\\some folder\\{name}"
-        core.fake_add_module(pid, 0x7FF000000000 + place * 0x10000, 0x8000, name, path)
+        core.fake_module(pid, 0x7FF000000000 + place * 0x10000, 0x8000, name, path)
     return pids[:OWNERS]

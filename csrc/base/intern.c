@@ -8,8 +8,7 @@
 /* Items are aligned in the pool so that UTF-16 units and 64-bit frames can be read in place. */
 #define ALIGNMENT 8
 
-static bool grow_slots(th_intern *intern) {
-  size_t count = intern->slot_count ? intern->slot_count * 2 : FIRST_SLOTS;
+static bool grow_slots(th_intern *intern, size_t count) {
   uint32_t *slots = th_mem_zero_array(count, sizeof *slots);
   if (!slots)
     return false;
@@ -25,9 +24,21 @@ static bool grow_slots(th_intern *intern) {
   return true;
 }
 
+bool th_intern_reserve(th_intern *intern, size_t count, size_t bytes) {
+  size_t slots = intern->slot_count ? intern->slot_count : FIRST_SLOTS;
+  while (slots / 2 <= count) {
+    if (slots > SIZE_MAX / 4)
+      return false;
+    slots *= 2;
+  }
+  return (slots == intern->slot_count || grow_slots(intern, slots)) &&
+         th_vec_reserve(&intern->items, count) && th_vec_reserve(&intern->pool, bytes);
+}
+
 bool th_intern_put(th_intern *intern, const void *bytes, size_t size, uint32_t *id) {
   uint64_t hash = th_hash_bytes(bytes, size);
-  if (intern->items.count * 2 >= intern->slot_count && !grow_slots(intern))
+  if (intern->items.count * 2 >= intern->slot_count &&
+      !grow_slots(intern, intern->slot_count ? intern->slot_count * 2 : FIRST_SLOTS))
     return false;
   size_t mask = intern->slot_count - 1;
   size_t slot = (size_t)hash & mask;

@@ -18,6 +18,8 @@ typedef struct th_intern {
   size_t slot_count;
 } th_intern;
 
+/* Room for `count` items of `bytes` in all, so that filling does not grow step by step. */
+TH_NODISCARD bool th_intern_reserve(th_intern *intern, size_t count, size_t bytes);
 /* The number of `bytes`, copied in when new; false when there is no memory (nothing changed). */
 TH_NODISCARD bool th_intern_put(th_intern *intern, const void *bytes, size_t size, uint32_t *id);
 /* The bytes of number `id`, which must exist; valid until the next put. */

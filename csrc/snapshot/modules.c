@@ -154,6 +154,25 @@ done:
   return status;
 }
 
+/* Usual lengths of names and paths, bytes of UTF-16. */
+#define USUAL_NAME 32u
+#define USUAL_PATH 112u
+
+th_table *th_snapshot_module_table(size_t capacity) {
+  th_table *table = th_table_new(&th_module_schema, capacity, NULL);
+  if (!table)
+    return NULL;
+  th_intern *names = &table->columns[TH_MODULE_NAME].dictionary->strings;
+  th_intern *paths = &table->columns[TH_MODULE_PATH].dictionary->strings;
+  if (capacity > SIZE_MAX / USUAL_PATH ||
+      !th_intern_reserve(names, capacity, capacity * USUAL_NAME) ||
+      !th_intern_reserve(paths, capacity, capacity * USUAL_PATH)) {
+    th_table_drop(table);
+    return NULL;
+  }
+  return table;
+}
+
 th_status th_snapshot_modules(uint32_t pid, th_table *table, th_failure *failure) {
   target of = {.pid = pid, .own = pid == th_sys_current_pid()};
   const size_t before = table->count;

@@ -7,6 +7,7 @@
 /* A usual machine fits without growing. */
 #define FIRST_PROCESSES 512
 #define FIRST_THREADS 8192
+#define USUAL_NAME 32u /* bytes of UTF-16 */
 
 static bool add_process(th_table *table, const th_sys_process *process) {
   size_t row;
@@ -65,6 +66,16 @@ static th_status walk_threads(th_handle snapshot, const th_system_request *reque
   return th_step_of(code) == TH_STEP_FAILED ? th_fail_system(failure, function, code) : TH_OK;
 }
 
+static th_table *process_table(void) {
+  th_table *table = th_table_new(&th_process_schema, FIRST_PROCESSES, NULL);
+  if (table && !th_intern_reserve(&table->columns[TH_PROCESS_NAME].dictionary->strings,
+                                  FIRST_PROCESSES / 2, FIRST_PROCESSES / 2 * USUAL_NAME)) {
+    th_table_drop(table);
+    return NULL;
+  }
+  return table;
+}
+
 th_status th_snapshot_system(const th_system_request *request, th_table **processes,
                              th_table **threads, th_failure *failure) {
   /* To say that a process does not exist, the processes are walked even when only threads count. */
@@ -76,8 +87,7 @@ th_status th_snapshot_system(const th_system_request *request, th_table **proces
                                         0, &snapshot, failure);
   if (status != TH_OK)
     return status;
-  if (request->processes &&
-      !(made_processes = th_table_new(&th_process_schema, FIRST_PROCESSES, NULL))) {
+  if (request->processes && !(made_processes = process_table())) {
     status = th_fail_memory(failure);
     goto done;
   }
