@@ -40,4 +40,7 @@ typedef struct th_heap_batch {
   TH_VEC(th_process_mark) marks;
 } th_heap_batch;
 
+/* Gives up what the batch holds. */
+void th_heap_batch_free(th_heap_batch *batch);
+
 #endif

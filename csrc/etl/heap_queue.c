@@ -1,0 +1,178 @@
+#include "etl/heap_queue.h"
+
+/* Values a kind has, one bit per column that may lack them. */
+enum { BIT_ADDRESS = 1, BIT_SIZE = 2, BIT_OLD_ADDRESS = 4, BIT_OLD_SIZE = 8, BIT_SOURCE = 16,
+       BIT_STACK = 32, BITS = 6 };
+
+static const uint8_t columns_of_bits[BITS] = {TH_HEAP_EVENT_ADDRESS,     TH_HEAP_EVENT_SIZE,
+                                              TH_HEAP_EVENT_OLD_ADDRESS, TH_HEAP_EVENT_OLD_SIZE,
+                                              TH_HEAP_EVENT_SOURCE,      TH_HEAP_EVENT_STACK_ID};
+
+#define BLOCK_BITS (BIT_ADDRESS | BIT_SIZE)
+static const uint8_t bits_of_kinds[TH_HEAP_KINDS] = {
+    [TH_HEAP_ALLOC] = BLOCK_BITS | BIT_SOURCE,
+    [TH_HEAP_REALLOC] = BLOCK_BITS | BIT_OLD_ADDRESS | BIT_OLD_SIZE | BIT_SOURCE,
+    [TH_HEAP_FREE] = BIT_ADDRESS | BIT_SOURCE,
+    [TH_HEAP_EXPAND] = BLOCK_BITS,
+    [TH_HEAP_CONTRACT] = BLOCK_BITS,
+};
+
+static bool make_chunk(th_heap_chunk *chunk) {
+  th_table *rows = th_table_new(&th_heap_event_schema, TH_HEAP_BATCH_ROWS, NULL);
+  if (!rows)
+    return false;
+  *chunk = (th_heap_chunk){
+      .batch.rows = rows,
+      .time = TH_COLUMN(rows, TH_HEAP_EVENT_TIME_NS, int64_t),
+      .heap = TH_COLUMN(rows, TH_HEAP_EVENT_HEAP, uint64_t),
+      .address = TH_COLUMN(rows, TH_HEAP_EVENT_ADDRESS, uint64_t),
+      .size = TH_COLUMN(rows, TH_HEAP_EVENT_SIZE, uint64_t),
+      .old_address = TH_COLUMN(rows, TH_HEAP_EVENT_OLD_ADDRESS, uint64_t),
+      .old_size = TH_COLUMN(rows, TH_HEAP_EVENT_OLD_SIZE, uint64_t),
+      .pid = TH_COLUMN(rows, TH_HEAP_EVENT_PID, uint32_t),
+      .tid = TH_COLUMN(rows, TH_HEAP_EVENT_TID, uint32_t),
+      .source = TH_COLUMN(rows, TH_HEAP_EVENT_SOURCE, uint32_t),
+      .stack = TH_COLUMN(rows, TH_HEAP_EVENT_STACK_ID, uint32_t),
+      .cpu = TH_COLUMN(rows, TH_HEAP_EVENT_CPU, uint16_t),
+      .kind = TH_COLUMN(rows, TH_HEAP_EVENT_KIND, uint8_t),
+      .min_time = INT64_MAX,
+      .max_time = INT64_MIN,
+      .sorted = true,
+  };
+  return true;
+}
+
+/* The caller takes out what is ready before it adds: there is room. */
+th_heap_chunk *th_heap_queue_open_new(th_heap_queue *queue) {
+  if (queue->count == TH_HEAP_QUEUE_BATCHES)
+    return NULL;
+  th_heap_chunk *chunk =
+      &queue->chunks[(queue->first + queue->count) % TH_HEAP_QUEUE_BATCHES];
+  if (!make_chunk(chunk))
+    return NULL;
+  queue->count++;
+  return chunk;
+}
+
+bool th_heap_chunk_mark_missing(th_heap_chunk *chunk, const th_event *event, bool no_handle) {
+  th_table *rows = chunk->batch.rows;
+  return (event->pid != TH_NO_ID ||
+          th_table_set_missing(rows, TH_HEAP_EVENT_PID, chunk->count)) &&
+         (event->tid != TH_NO_ID ||
+          th_table_set_missing(rows, TH_HEAP_EVENT_TID, chunk->count)) &&
+         (!no_handle || th_table_set_missing(rows, TH_HEAP_EVENT_HEAP, chunk->count));
+}
+
+bool th_heap_queue_mark(th_heap_queue *queue, th_process_mark_kind kind, uint32_t pid,
+                        int64_t time_ns) {
+  th_heap_chunk *chunk = th_heap_queue_open(queue);
+  if (!chunk)
+    return false;
+  th_process_mark mark = {.row = chunk->count, .time_ns = time_ns, .pid = pid, .kind = kind};
+  return th_vec_push(&chunk->batch.marks, mark);
+}
+
+static bool is_settled(const th_heap_queue *queue, const th_heap_chunk *chunk, int64_t now) {
+  return now > chunk->max_time &&
+         (uint64_t)now - (uint64_t)chunk->max_time > (uint64_t)queue->window;
+}
+
+bool th_heap_queue_ready(const th_heap_queue *queue, int64_t now, bool at_end) {
+  if (!queue->count)
+    return false;
+  const th_heap_chunk *chunk = &queue->chunks[queue->first];
+  if (at_end)
+    return true;
+  return chunk->count == TH_HEAP_BATCH_ROWS &&
+         (queue->count == TH_HEAP_QUEUE_BATCHES || is_settled(queue, chunk, now));
+}
+
+/* Eight rows of eight bits to eight columns of eight bits (Hacker's Delight, 7-3). */
+static uint64_t transpose(uint64_t x) {
+  uint64_t t = (x ^ (x >> 7)) & UINT64_C(0x00aa00aa00aa00aa);
+  x ^= t ^ (t << 7);
+  t = (x ^ (x >> 14)) & UINT64_C(0x0000cccc0000cccc);
+  x ^= t ^ (t << 14);
+  t = (x ^ (x >> 28)) & UINT64_C(0x00000000f0f0f0f0);
+  return x ^ t ^ (t << 28);
+}
+
+/* The bits of values that no row lacks. */
+static unsigned bits_of_all(const th_heap_chunk *chunk, bool all_stacks) {
+  unsigned bits = (1u << BITS) - 1;
+  for (unsigned kind = 0; kind < TH_HEAP_KINDS; kind++)
+    if (chunk->kinds >> kind & 1)
+      bits &= bits_of_kinds[kind] | BIT_STACK;
+  return all_stacks ? bits : bits & ~(unsigned)BIT_STACK;
+}
+
+static bool mark_values(th_heap_chunk *chunk, bool all_stacks) {
+  unsigned whole = bits_of_all(chunk, all_stacks);
+  uint8_t *bitmaps[BITS] = {NULL};
+  size_t bytes = chunk->batch.rows->capacity / 8 + 1;
+  for (int bit = 0; bit < BITS; bit++) {
+    th_column *column = &chunk->batch.rows->columns[columns_of_bits[bit]];
+    if (whole >> bit & 1)
+      continue;
+    if (!column->valid && !(column->valid = th_mem_alloc(bytes)))
+      return false;
+    memset(column->valid, 0xff, bytes);
+    bitmaps[bit] = column->valid;
+  }
+  for (size_t row = 0; row < chunk->count; row += 8) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < 8 && row + i < chunk->count; i++) {
+      uint64_t has = bits_of_kinds[chunk->kind[row + i]];
+      has |= chunk->stack[row + i] == TH_NO_STACK ? 0 : BIT_STACK;
+      bits |= has << (8 * i);
+    }
+    bits = transpose(bits);
+    for (int bit = 0; bit < BITS; bit++)
+      if (bitmaps[bit])
+        bitmaps[bit][row / 8] = (uint8_t)(bits >> (8 * bit));
+  }
+  return true;
+}
+
+static void convert_times(th_heap_chunk *chunk, const th_clock *clock) {
+  int64_t limit = clock->numerator ? (int64_t)(INT64_MAX / clock->numerator) : 0;
+  bool safe = clock->denominator == 1 && clock->zero >= 0 && chunk->min_time >= 0 &&
+              chunk->max_time - clock->zero < limit && chunk->min_time - clock->zero > -limit;
+  if (safe)
+    for (size_t row = 0; row < chunk->count; row++)
+      chunk->time[row] = (chunk->time[row] - clock->zero) * (int64_t)clock->numerator;
+  else
+    for (size_t row = 0; row < chunk->count; row++)
+      chunk->time[row] = th_clock_ns(clock, chunk->time[row]);
+}
+
+bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end, const th_clock *clock,
+                        th_stack_table *stacks, th_heap_batch *batch) {
+  th_heap_chunk *chunk = &queue->chunks[queue->first];
+  bool all_stacks = true;
+  for (size_t row = 0; row < chunk->count; row++) {
+    if (chunk->stack[row] == TH_NO_STACK_REF) {
+      all_stacks = false;
+      continue;
+    }
+    if (!th_stack_table_number(stacks, chunk->stack[row], &chunk->stack[row]))
+      return false;
+  }
+  if (!mark_values(chunk, all_stacks))
+    return false;
+  convert_times(chunk, clock);
+  if (!at_end && !is_settled(queue, chunk, now))
+    queue->forced += chunk->count;
+  chunk->batch.rows->count = chunk->count;
+  *batch = chunk->batch;
+  queue->first = (queue->first + 1) % TH_HEAP_QUEUE_BATCHES;
+  queue->count--;
+  queue->first_number++;
+  return true;
+}
+
+void th_heap_queue_free(th_heap_queue *queue) {
+  for (size_t i = 0; i < queue->count; i++)
+    th_heap_batch_free(&queue->chunks[(queue->first + i) % TH_HEAP_QUEUE_BATCHES].batch);
+  queue->count = 0;
+}

@@ -1,0 +1,108 @@
+/* Heap events that may still get a stack: rows being written, and rows that wait.
+
+   Rows are written straight into the columns of the batch they leave in. A stack comes up to some
+   tens of milliseconds behind its event, so a batch is only done once the trace's time has moved
+   on; how much may wait is bounded. */
+#ifndef TH_ETL_HEAP_QUEUE_H
+#define TH_ETL_HEAP_QUEUE_H
+
+#include "etl/clock.h"
+#include "etl/heap_batch.h"
+#include "etl/stack_table.h"
+
+#define TH_HEAP_BATCH_ROWS 16384
+#define TH_HEAP_QUEUE_BATCHES 32
+
+typedef struct th_heap_chunk {
+  th_heap_batch batch;
+  /* Columns of batch.rows; `time` holds raw time and `stack` th_stack_refs until the chunk leaves. */
+  int64_t *time;
+  uint64_t *heap, *address, *size, *old_address, *old_size;
+  uint32_t *pid, *tid, *source, *stack;
+  uint16_t *cpu;
+  uint8_t *kind;
+  size_t count;
+  int64_t min_time, max_time; /* raw */
+  uint32_t kinds;             /* bit by kind that occurs */
+  bool sorted;
+} th_heap_chunk;
+
+typedef struct th_heap_queue {
+  th_heap_chunk chunks[TH_HEAP_QUEUE_BATCHES]; /* a ring */
+  size_t first, count;
+  uint64_t first_number; /* of the oldest chunk, counted from the start of the trace */
+  int64_t window;        /* raw time for which a chunk waits behind its last row */
+  uint64_t forced;       /* rows that left before that, to keep memory bounded */
+} th_heap_queue;
+
+/* The chunk with room for a row, NULL when there is no memory. */
+th_heap_chunk *th_heap_queue_open_new(th_heap_queue *queue);
+TH_INLINE th_heap_chunk *th_heap_queue_newest(th_heap_queue *queue) {
+  return &queue->chunks[(queue->first + queue->count - 1) % TH_HEAP_QUEUE_BATCHES];
+}
+TH_INLINE th_heap_chunk *th_heap_queue_open(th_heap_queue *queue) {
+  if (TH_LIKELY(queue->count)) {
+    th_heap_chunk *chunk = th_heap_queue_newest(queue);
+    if (TH_LIKELY(chunk->count < TH_HEAP_BATCH_ROWS))
+      return chunk;
+  }
+  return th_heap_queue_open_new(queue);
+}
+
+/* Writes a row. False: no memory. */
+TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, const th_event *event,
+                                              const th_heap_payload *payload);
+/* Notes that a process started or ended between the last row and the next. */
+TH_NODISCARD bool th_heap_queue_mark(th_heap_queue *queue, th_process_mark_kind kind, uint32_t pid,
+                                     int64_t time_ns);
+/* Whether the newest chunk has no room: then look what is ready before anything is added. */
+TH_INLINE bool th_heap_queue_is_full(th_heap_queue *queue) {
+  return queue->count && th_heap_queue_newest(queue)->count == TH_HEAP_BATCH_ROWS;
+}
+/* Whether the oldest chunk can leave: no stack can come any more, or too much waits. */
+bool th_heap_queue_ready(const th_heap_queue *queue, int64_t now, bool at_end);
+/* Takes the oldest chunk out, complete. False: no memory, and then the queue is of no more use. */
+TH_NODISCARD bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end,
+                                     const th_clock *clock, th_stack_table *stacks,
+                                     th_heap_batch *batch);
+void th_heap_queue_free(th_heap_queue *queue);
+
+/* What differs from the common case: no ids, no handle. */
+TH_NODISCARD bool th_heap_chunk_mark_missing(th_heap_chunk *chunk, const th_event *event, bool no_handle);
+
+TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, const th_event *event,
+                                              const th_heap_payload *payload) {
+  th_heap_chunk *chunk = th_heap_queue_open(queue);
+  if (TH_UNLIKELY(!chunk))
+    return false;
+  size_t row = chunk->count;
+  bool no_handle = !(payload->has & TH_HEAP_HAS_HEAP);
+  if (TH_UNLIKELY(event->pid == TH_NO_ID || event->tid == TH_NO_ID || no_handle) &&
+      !th_heap_chunk_mark_missing(chunk, event, no_handle))
+    return false;
+  chunk->time[row] = event->time;
+  chunk->heap[row] = payload->heap;
+  chunk->address[row] = payload->address;
+  chunk->size[row] = payload->size;
+  chunk->pid[row] = event->pid;
+  chunk->tid[row] = event->tid;
+  chunk->source[row] = payload->source;
+  chunk->stack[row] = TH_NO_STACK_REF;
+  chunk->cpu[row] = event->cpu;
+  chunk->kind[row] = payload->kind;
+  chunk->kinds |= 1u << payload->kind;
+  if (TH_UNLIKELY(payload->has & TH_HEAP_HAS_OLD)) {
+    chunk->old_address[row] = payload->old_address;
+    chunk->old_size[row] = payload->old_size;
+  }
+  if (TH_UNLIKELY(event->time < chunk->max_time))
+    chunk->sorted = false;
+  else
+    chunk->max_time = event->time;
+  if (TH_UNLIKELY(event->time < chunk->min_time))
+    chunk->min_time = event->time;
+  chunk->count = row + 1;
+  return true;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* Distinct lists of frames, numbered and kept once each. */
+#ifndef TH_ETL_STACK_FRAMES_H
+#define TH_ETL_STACK_FRAMES_H
+
+#include "base/vec.h"
+
+typedef struct th_frame_list {
+  uint64_t offset; /* of the first frame in the pool */
+  uint32_t count;
+} th_frame_list;
+
+typedef struct th_frame_slot {
+  uint32_t tag;    /* upper half of the hash */
+  uint32_t number; /* + 1; 0: free */
+} th_frame_slot;
+
+typedef struct th_stack_frames {
+  TH_VEC(th_frame_list) lists; /* by number */
+  TH_VEC(uint64_t) pool;
+  th_frame_slot *slots; /* open addressing; a power of two of them */
+  size_t slot_count;
+} th_stack_frames;
+
+/* Events are shorter than 64 KiB, so no event holds more frames than this. */
+#define TH_MAX_FRAMES 16384
+#define TH_NO_FRAMES UINT32_MAX
+
+/* The number of a list of `count` frames, each of `frame_size` bytes at `frames`, not aligned. Zero
+   frames are dropped: the system leaves them inside stacks. *number is TH_NO_FRAMES when nothing
+   is left. False: no memory. */
+TH_NODISCARD bool th_stack_frames_put(th_stack_frames *frames, const uint8_t *bytes, size_t count,
+                                      unsigned frame_size, uint32_t *number);
+/* The frames of a number; valid until the next put. */
+TH_INLINE const uint64_t *th_stack_frames_get(const th_stack_frames *frames, uint32_t number,
+                                              size_t *count) {
+  *count = frames->lists.items[number].count;
+  return frames->pool.items + frames->lists.items[number].offset;
+}
+/* Copies the frames that are not zero, widened; returns how many. `to` has room for `count`. */
+size_t th_stack_frames_clean(uint64_t *to, const uint8_t *bytes, size_t count,
+                             unsigned frame_size);
+void th_stack_frames_free(th_stack_frames *frames);
+
+#endif

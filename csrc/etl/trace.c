@@ -1,0 +1,250 @@
+#include "etl/trace.h"
+
+#include "etl/lost_event.h"
+
+/* How long an event may wait for its stack: the longest seen in real files was 52 ms. */
+#define WINDOW_NS 100000000u
+
+#define BIT(kind) (UINT32_C(1) << (kind))
+#define HOOK_KINDS                                                                                 \
+  (BIT(TH_HEADER_SYSTEM32) | BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT32) |                  \
+   BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO32) | BIT(TH_HEADER_PERFINFO64))
+
+struct th_trace {
+  th_stream *stream;
+  th_clock clock;
+  th_dictionary *texts;
+  th_heap_queue queue;
+  th_stack_table stacks;
+  th_stack_join join;
+  th_process_model processes;
+  th_module_model modules;
+  th_volume_map volumes;
+  th_trace_counts counts;
+  int64_t now; /* raw time of the latest event */
+  bool ended;  /* no more events */
+  bool final;  /* and the tables are made */
+};
+
+th_status th_trace_open(const th_source *source, const th_stream_options *options,
+                        th_trace **trace, th_failure *failure) {
+  th_trace *made = th_mem_zero(sizeof *made);
+  th_status status = TH_OK;
+  if (!made)
+    return th_fail_memory(failure);
+  if (!(made->texts = th_dictionary_new())) {
+    status = th_fail_memory(failure);
+    goto done;
+  }
+  if ((status = th_stream_open(source, options, &made->stream, failure)))
+    goto done;
+  const th_logfile *logfile = th_stream_logfile(made->stream);
+  th_clock_init(&made->clock, logfile);
+  made->processes.texts = made->modules.texts = made->texts;
+  made->queue.window = (int64_t)(WINDOW_NS * made->clock.denominator / made->clock.numerator) + 1;
+  made->join.queue = &made->queue;
+  made->join.stacks = &made->stacks;
+  made->join.system_pointers = logfile->pointer_size;
+  made->counts.last_time = made->now = made->clock.zero;
+  *trace = made;
+  made = NULL;
+done:
+  th_trace_close(made);
+  return status;
+}
+
+static bool take_process(th_trace *trace, const th_event *event) {
+  th_process_event process;
+  bool replaced;
+  if (event->hook - 0x0301 > 3)
+    return true; /* performance counters, defunct objects ... */
+  if (!th_parse_process(event, &process)) {
+    trace->counts.bad_payloads++;
+    return true;
+  }
+  int64_t now = th_clock_ns(&trace->clock, event->time);
+  if (!th_process_model_process(&trace->processes, &process, now, &replaced))
+    return false;
+  if (process.life != TH_LIFE_START && process.life != TH_LIFE_END)
+    return true;
+  if (!th_module_model_clear(&trace->modules, process.pid, now))
+    return false;
+  bool ends = process.life == TH_LIFE_END || replaced;
+  return (!ends || th_heap_queue_mark(&trace->queue, TH_PROCESS_ENDS, process.pid, now)) &&
+         (process.life == TH_LIFE_END ||
+          th_heap_queue_mark(&trace->queue, TH_PROCESS_STARTS, process.pid, now));
+}
+
+static bool take_thread(th_trace *trace, const th_event *event) {
+  th_thread_event thread;
+  if (!th_is_thread(event))
+    return true;
+  if (th_parse_thread(event, &thread))
+    return th_process_model_thread(&trace->processes, &thread,
+                                   th_clock_ns(&trace->clock, event->time));
+  trace->counts.bad_payloads++;
+  return true;
+}
+
+static bool take_image(th_trace *trace, const th_event *event) {
+  th_image_event image;
+  if (event->hook != 0x030a && event->hook - 0x1402 > 2)
+    return true; /* the kernel's base, the hypercall page ... */
+  if (th_parse_image(event, &image))
+    return th_module_model_image(&trace->modules, &image, th_clock_ns(&trace->clock, event->time));
+  trace->counts.bad_payloads++;
+  return true;
+}
+
+/* Classes that are not the kernel's. */
+static bool take_other(th_trace *trace, const th_event *event) {
+  th_image_id_event image_id;
+  th_volume_event volume;
+  th_lost_kind lost;
+  if (!event->guid || event->kind == TH_HEADER_INSTANCE32 || event->kind == TH_HEADER_INSTANCE64)
+    return true;
+  if (th_is_image_id(event)) {
+    if (th_parse_image_id(event, &image_id))
+      return th_module_model_identity(&trace->modules, &image_id);
+    trace->counts.bad_payloads++;
+  } else if (th_parse_volume(event, &volume)) {
+    return th_volume_map_add(&trace->volumes, trace->texts, &volume);
+  } else if (th_parse_lost(event, &lost)) {
+    trace->counts.lost_events++;
+  }
+  return true;
+}
+
+/* Everything but heap events. */
+static TH_NOINLINE bool take_event(th_trace *trace, const th_event *event) {
+  bool valid, done;
+  switch (event->hook >> 8) {
+  case 0x18:
+    done = th_stack_join_event(&trace->join, event, &valid);
+    trace->counts.bad_payloads += !valid;
+    return done;
+  case 0x03:
+    return event->hook == 0x030a ? take_image(trace, event) : take_process(trace, event);
+  case 0x05:
+    return take_thread(trace, event);
+  case 0x14:
+    return take_image(trace, event);
+  default:
+    return event->hook == TH_NO_HOOK ? take_other(trace, event) : true;
+  }
+}
+
+TH_INLINE bool take_heap(th_trace *trace, const th_event *event) {
+  th_heap_payload payload;
+  bool parsed = TH_LIKELY(th_is_plain_heap_event(event))
+                    ? th_parse_heap(event, &payload, event->pointer_size == 8)
+                    : th_parse_heap_odd(event, &payload);
+  if (TH_UNLIKELY(!parsed)) {
+    trace->counts.bad_payloads++;
+    return true;
+  }
+  trace->counts.heap_events[payload.kind]++;
+  trace->counts.unattributed += event->pid == TH_NO_ID;
+  return th_heap_queue_add(&trace->queue, event, &payload);
+}
+
+th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *failure) {
+  th_event event;
+  bool got = !trace->ended;
+  for (; events > 0 && got; events--) {
+    /* A full batch: look whether the oldest one can go before another is begun. */
+    if (TH_UNLIKELY(th_heap_queue_is_full(&trace->queue)) &&
+        th_heap_queue_ready(&trace->queue, trace->now, false))
+      break;
+    th_status status = th_stream_next(trace->stream, &event, &got, failure);
+    if (TH_UNLIKELY(status))
+      return status;
+    if (TH_UNLIKELY(!got))
+      break;
+    trace->now = event.time;
+    if (TH_LIKELY(HOOK_KINDS >> event.kind & 1))
+      trace->counts.events_by_hook[event.hook & (TH_HOOKS - 1)]++;
+    if (event.time > trace->counts.last_time)
+      trace->counts.last_time = event.time;
+    bool done = th_is_heap_event(&event) ? take_heap(trace, &event) : take_event(trace, &event);
+    if (TH_UNLIKELY(!done))
+      return th_fail_memory(failure);
+  }
+  trace->ended = !got;
+  *more = got;
+  return TH_OK;
+}
+
+/* Nothing can be added any more: put together what waited for that. */
+static bool finish(th_trace *trace) {
+  if (!th_stack_table_finish(&trace->stacks) ||
+      !th_module_model_finish(&trace->modules, &trace->volumes))
+    return false;
+  trace->counts.unresolved_keys = th_stack_keys_unresolved(&trace->stacks.keys);
+  trace->final = true;
+  return true;
+}
+
+static void count_stacks(th_trace *trace, const th_heap_batch *batch) {
+  const uint8_t *kinds = TH_COLUMN(batch->rows, TH_HEAP_EVENT_KIND, uint8_t);
+  const uint32_t *stacks = TH_COLUMN(batch->rows, TH_HEAP_EVENT_STACK_ID, uint32_t);
+  uint64_t with_stack = 0;
+  for (size_t row = 0; row < batch->rows->count; row++)
+    with_stack += (kinds[row] == TH_HEAP_ALLOC || kinds[row] == TH_HEAP_REALLOC) &&
+                  stacks[row] != TH_NO_STACK;
+  trace->counts.with_stack += with_stack;
+}
+
+th_status th_trace_take(th_trace *trace, th_heap_batch *batch, bool *taken, th_failure *failure) {
+  bool ready = th_heap_queue_ready(&trace->queue, trace->now, trace->ended);
+  if (ready) {
+    if (!th_heap_queue_take(&trace->queue, trace->now, trace->ended, &trace->clock,
+                            &trace->stacks, batch))
+      return th_fail_memory(failure);
+    count_stacks(trace, batch);
+  } else if (trace->ended && !trace->final && !finish(trace)) {
+    return th_fail_memory(failure);
+  }
+  trace->counts.stack_parts = trace->join.seen;
+  trace->counts.stacks_joined = trace->join.joined;
+  trace->counts.stacks_unmatched = trace->join.unmatched;
+  trace->counts.forced_rows = trace->queue.forced;
+  *taken = ready;
+  return TH_OK;
+}
+
+th_status th_trace_next(th_trace *trace, th_heap_batch *batch, bool *more, th_failure *failure) {
+  bool got = true, taken;
+  for (;;) {
+    th_status status = th_trace_take(trace, batch, &taken, failure);
+    if (status)
+      return status;
+    if (taken || trace->ended) {
+      *more = taken;
+      return TH_OK;
+    }
+    if ((status = th_trace_step(trace, SIZE_MAX, &got, failure)))
+      return status;
+  }
+}
+
+const th_stream *th_trace_stream(const th_trace *trace) { return trace->stream; }
+const th_clock *th_trace_clock(const th_trace *trace) { return &trace->clock; }
+const th_trace_counts *th_trace_counters(const th_trace *trace) { return &trace->counts; }
+const th_process_model *th_trace_processes(const th_trace *trace) { return &trace->processes; }
+const th_module_model *th_trace_modules(const th_trace *trace) { return &trace->modules; }
+const th_stack_table *th_trace_stacks(const th_trace *trace) { return &trace->stacks; }
+
+void th_trace_close(th_trace *trace) {
+  if (!trace)
+    return;
+  th_stream_close(trace->stream);
+  th_heap_queue_free(&trace->queue);
+  th_stack_join_free(&trace->join);
+  th_stack_table_free(&trace->stacks);
+  th_process_model_free(&trace->processes);
+  th_module_model_free(&trace->modules);
+  th_volume_map_free(&trace->volumes);
+  th_dictionary_drop(trace->texts);
+  th_mem_free(trace);
+}

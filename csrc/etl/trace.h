@@ -1,0 +1,54 @@
+/* One pass over a trace: heap events in batches, and what is known of processes, threads, modules
+   and stacks once it is over.
+
+     while (more) {
+       th_trace_step(trace, 65536, &more, failure);
+       while (th_trace_take(trace, &batch, &taken, failure) == TH_OK && taken)
+         ... use the batch, then th_heap_batch_free
+     }
+     ... the tables below are final */
+#ifndef TH_ETL_TRACE_H
+#define TH_ETL_TRACE_H
+
+#include "etl/module_model.h"
+#include "etl/process_model.h"
+#include "etl/stack_join.h"
+#include "etl/stream.h"
+
+#define TH_HOOKS 65536
+
+typedef struct th_trace_counts {
+  uint64_t events_by_hook[TH_HOOKS]; /* SYSTEM, COMPACT and PERFINFO events */
+  uint64_t heap_events[TH_HEAP_KINDS];
+  uint64_t unattributed;  /* heap events without a pid */
+  uint64_t bad_payloads;  /* too short for what they are; not in th_stream_counts.bad_events */
+  uint64_t lost_events;   /* events by which a real-time session says that it lost some */
+  uint64_t stack_parts, stacks_joined, stacks_unmatched;
+  uint64_t unresolved_keys;    /* uses of stack keys whose frames never came */
+  uint64_t with_stack;         /* alloc and realloc events */
+  uint64_t forced_rows;        /* rows that could not wait for their stacks */
+  int64_t last_time;           /* raw, the greatest */
+} th_trace_counts;
+
+typedef struct th_trace th_trace;
+
+th_status th_trace_open(const th_source *source, const th_stream_options *options,
+                        th_trace **trace, th_failure *failure);
+/* Reads up to `events` events, fewer when a batch is ready. *more is false at the end. Every batch
+   must be taken before the next step. */
+th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *failure);
+/* Takes out a batch that is ready; *taken says whether there was one. At the end of the trace, the
+   call that finds none makes the tables final. */
+th_status th_trace_take(th_trace *trace, th_heap_batch *batch, bool *taken, th_failure *failure);
+/* Both in one: the next batch, or *more false at the end. */
+th_status th_trace_next(th_trace *trace, th_heap_batch *batch, bool *more, th_failure *failure);
+
+const th_stream *th_trace_stream(const th_trace *trace);
+const th_clock *th_trace_clock(const th_trace *trace);
+const th_trace_counts *th_trace_counters(const th_trace *trace);
+const th_process_model *th_trace_processes(const th_trace *trace);
+const th_module_model *th_trace_modules(const th_trace *trace);
+const th_stack_table *th_trace_stacks(const th_trace *trace);
+void th_trace_close(th_trace *trace); /* NULL is fine */
+
+#endif
