@@ -7,8 +7,10 @@ static const uint8_t guid[16] = {0xd7, 0x75, 0xe6, 0xb3, 0x54, 0x25, 0x18, 0x4f,
 #define INFO 0
 #define DBGID_RSDS 36
 
+bool th_is_image_id_provider(const th_event *event) { return th_guid_is(event->guid, guid); }
+
 bool th_is_image_id(const th_event *event) {
-  return (event->opcode == INFO || event->opcode == DBGID_RSDS) && th_guid_is(event->guid, guid);
+  return (event->opcode == INFO || event->opcode == DBGID_RSDS) && th_is_image_id_provider(event);
 }
 
 /* *fits: the PDB's name ends with the payload. */

@@ -20,7 +20,9 @@ typedef struct th_image_id_event {
   th_payload_text pdb_name; /* PDB: ANSI or UTF-8 */
 } th_image_id_event;
 
-/* Whether the event is of this provider and says one of these. */
+/* Whether the event is of this provider. */
+bool th_is_image_id_provider(const th_event *event);
+/* Whether it says one of these. */
 bool th_is_image_id(const th_event *event);
 /* False: not such an event, or too short. */
 bool th_parse_image_id(const th_event *event, th_image_id_event *out);
