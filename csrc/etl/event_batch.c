@@ -58,6 +58,8 @@ static unsigned class_of_guid(const th_event *event) {
 }
 
 unsigned th_event_class_of(const th_event *event) {
+  if (event->kind == TH_HEADER_INSTANCE32 || event->kind == TH_HEADER_INSTANCE64)
+    return TH_EVENT_OTHER;
   switch (event->hook >> 8) {
   case 0x03:
     return event->hook == 0x030a ? TH_EVENT_IMAGE : TH_EVENT_PROCESS;

@@ -49,11 +49,11 @@ th_table *th_stack_rows(const th_stack_table *stacks) {
     size_t frame_count;
     const uint64_t *frames = th_stack_table_frames(stacks, (uint32_t)row, &frame_count);
     uint32_t same_as = th_stack_table_same_as(stacks, (uint32_t)row);
-    TH_COLUMN(rows, TH_STACK_STACK_ID, uint32_t)[row] = (uint32_t)row;
-    TH_COLUMN(rows, TH_STACK_SAME_AS, uint32_t)[row] = same_as;
-    if (!th_table_set_pool(rows, TH_STACK_FRAMES, row, frames, frame_count * sizeof *frames) ||
-        (!frames && !th_table_set_missing(rows, TH_STACK_FRAMES, row)) ||
-        (same_as == row && !th_table_set_missing(rows, TH_STACK_SAME_AS, row))) {
+    TH_COLUMN(rows, TH_STACK_COLUMN_ID, uint32_t)[row] = (uint32_t)row;
+    TH_COLUMN(rows, TH_STACK_COLUMN_SAME_AS, uint32_t)[row] = same_as;
+    if (!th_table_set_pool(rows, TH_STACK_COLUMN_FRAMES, row, frames, frame_count * sizeof *frames) ||
+        (!frames && !th_table_set_missing(rows, TH_STACK_COLUMN_FRAMES, row)) ||
+        (same_as == row && !th_table_set_missing(rows, TH_STACK_COLUMN_SAME_AS, row))) {
       th_table_drop(rows);
       return NULL;
     }

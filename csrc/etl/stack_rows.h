@@ -4,7 +4,7 @@
 
 #include "etl/stack_table.h"
 
-enum { TH_STACK_STACK_ID, TH_STACK_FRAMES, TH_STACK_SAME_AS };
+enum { TH_STACK_COLUMN_ID, TH_STACK_COLUMN_FRAMES, TH_STACK_COLUMN_SAME_AS };
 extern const th_schema th_stack_schema;
 enum { TH_FRAME_ADDRESS, TH_FRAME_STACKS };
 extern const th_schema th_frame_schema;

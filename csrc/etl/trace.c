@@ -10,6 +10,9 @@
   (BIT(TH_HEADER_SYSTEM32) | BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT32) |                  \
    BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO32) | BIT(TH_HEADER_PERFINFO64))
 
+/* The class of these is not known to mean anything here. */
+#define INSTANCE_KINDS (BIT(TH_HEADER_INSTANCE32) | BIT(TH_HEADER_INSTANCE64))
+
 struct th_trace {
   th_stream *stream;
   th_clock clock;
@@ -101,7 +104,7 @@ static bool take_other(th_trace *trace, const th_event *event) {
   th_image_id_event image_id;
   th_volume_event volume;
   th_lost_kind lost;
-  if (!event->guid || event->kind == TH_HEADER_INSTANCE32 || event->kind == TH_HEADER_INSTANCE64)
+  if (!event->guid)
     return true;
   if (th_is_image_id(event)) {
     if (th_parse_image_id(event, &image_id))
@@ -162,10 +165,12 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
     if (TH_UNLIKELY(!got))
       break;
     trace->now = event.time;
-    if (TH_LIKELY(HOOK_KINDS >> event.kind & 1))
-      trace->counts.events_by_hook[event.hook & (TH_HOOKS - 1)]++;
     if (event.time > trace->counts.last_time)
       trace->counts.last_time = event.time;
+    if (TH_LIKELY(HOOK_KINDS >> event.kind & 1))
+      trace->counts.events_by_hook[event.hook & (TH_HOOKS - 1)]++;
+    else if (INSTANCE_KINDS >> event.kind & 1)
+      continue;
     bool done = th_is_heap_event(&event) ? take_heap(trace, &event) : take_event(trace, &event);
     if (TH_UNLIKELY(!done))
       return th_fail_memory(failure);

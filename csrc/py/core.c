@@ -42,6 +42,8 @@ int th_core_exec(PyObject *module) {
     return -1;
   if (th_py_snapshot_init(module) < 0 || th_py_raw_init(module) < 0)
     return -1;
+  if (th_py_trace_init(module) < 0)
+    return -1;
   return 0;
 }
 

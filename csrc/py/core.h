@@ -65,6 +65,7 @@ int th_py_column_init(PyObject *module);
 /* ----- one function per area: adds its types and functions to the module ----- */
 int th_py_snapshot_init(PyObject *module);
 int th_py_raw_init(PyObject *module);
+int th_py_trace_init(PyObject *module);
 
 /* Adds functions to the module, at most once each. */
 #define th_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))

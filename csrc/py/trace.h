@@ -1,0 +1,53 @@
+/* What the Python side of trace reading shares: sources, and runs of C code over them. */
+#ifndef TH_PY_TRACE_H
+#define TH_PY_TRACE_H
+
+#include "etl/source.h"
+#include "etl/trace.h"
+#include "py/core.h"
+
+/* Places in th_core_state.trace_types. */
+enum { TH_TRACE_TYPE_SOURCE, TH_TRACE_TYPE_PASS, TH_TRACE_TYPE_EVENTS, TH_TRACE_TYPE_FREE };
+
+/* Bytes of a trace: an object with a buffer, an open file, or a reader (a callable that takes an
+   offset and a size and returns bytes). */
+typedef struct th_source_object {
+  PyObject ob_base;
+  PyObject *owner;  /* keeps the file open; NULL */
+  PyObject *reader; /* NULL */
+  Py_buffer buffer; /* buffer.obj NULL: none */
+  th_source source;
+} th_source_object;
+
+/* One reader of a source. While C code runs, the thread has given up the interpreter; a reader
+   takes it back for its call, on the same thread. */
+typedef struct th_source_run {
+  th_source source; /* hand this to C code; its context is this struct, which must not move */
+  th_source_object *object; /* a reference */
+  PyThreadState *saved;
+} th_source_run;
+
+/* -1 with TypeError when `source` is not a source. */
+int th_source_run_init(th_source_run *run, th_core_state *state, PyObject *source);
+void th_source_run_clear(th_source_run *run);
+/* Around the C code. */
+void th_source_run_begin(th_source_run *run);
+void th_source_run_end(th_source_run *run);
+
+/* Time between looks for Ctrl-C is that of so many events, some milliseconds. */
+#define TH_SLICE_EVENTS 20000
+
+/* A dict of everything that was counted and read from the header; new reference. */
+PyObject *th_py_trace_facts(const th_trace *trace, uint64_t size);
+
+/* Sets dict[name] = value, whose reference it takes; false on failure or when value is NULL. */
+bool th_py_set(PyObject *dict, const char *name, PyObject *value);
+
+int th_py_trace_source_init(PyObject *module);
+int th_py_trace_pass_init(PyObject *module);
+int th_py_trace_events_init(PyObject *module);
+
+/* Frees an object of a heap type with garbage collection. */
+void th_py_free_object(PyObject *self);
+
+#endif

@@ -1,0 +1,384 @@
+"""Traces of Windows (.etl files), read on any system."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta, timezone
+from types import TracebackType
+from typing import Any
+
+from . import _core
+from ._core import Table
+from .archive import MAX_EXPAND, Opened, TraceInput, open_input
+
+__all__ = ["Trace", "open_trace"]
+
+_COMPRESSED_MODE = 0x04000000
+_CLOCKS = {2: "system", 3: "cycles"}
+_FILETIME_ZERO = datetime(1601, 1, 1, tzinfo=timezone.utc)
+_HEADER_KINDS = ("stack", "process", "thread", "image", "imageid", "lost", "other")
+
+Progress = Callable[[int, int], None]
+"""Called with bytes read and bytes in all."""
+
+
+def open_trace(
+    trace: TraceInput,
+    *,
+    threads: int | None = None,
+    max_expand: int = MAX_EXPAND,
+    member: str | None = None,
+) -> Trace:
+    """Open a trace: a path, bytes, a memoryview, or a binary file object.
+
+    Also reads `.etl` files inside `.zip` and Visual Studio `.diagsession` files (`member` chooses
+    when there are several), `.etl.gz` and `.etl.zst`, and streams that cannot seek: these are
+    copied to a temporary file first, up to `max_expand` bytes. A file object must stay open while
+    the trace is used; it is never closed here.
+
+    `threads` helpers read and unpack ahead (default: up to 2, none on one processor).
+
+    Raises `CorruptTrace` when the bytes are not a trace, and what opening a file raises. Damage
+    inside a trace is not an error: `Trace.quality` says what is missing.
+    """
+    if threads is None:
+        threads = max(0, min(2, _processors() - 1))
+    elif not 0 <= threads <= 64:
+        raise ValueError("threads must be from 0 to 64")
+    return Trace(open_input(trace, max_expand=max_expand, member=member), threads)
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Trace:
+    """An open trace; made by `open_trace`.
+
+    It can be used from several threads: every iterator reads the bytes on its own. Times are
+    nanoseconds since the trace's start, or absolute UTC as ISO 8601 text.
+    """
+
+    def __init__(self, opened: Opened, threads: int) -> None:
+        self._opened: Opened | None = opened
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._summary: Any = None
+        self._facts: dict[str, Any] | None = None
+        self._first: Any = _core.trace_pass(opened.source, threads)
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._opened is None:
+            return "<toolhelp.Trace, closed>"
+        return f"<toolhelp.Trace of {self._opened.name or 'memory'!r}, {self._opened.size:,} bytes>"
+
+    def close(self) -> None:
+        """Let go of the bytes. Iterators that were begun keep them until they end."""
+        self._opened = None
+        self._first = None
+
+    def _source(self) -> Opened:
+        opened = self._opened
+        if opened is None:
+            raise ValueError("the trace is closed")
+        return opened
+
+    def _begin(self) -> Any:
+        """A pass that nobody else has begun; the one that opening made serves first."""
+        opened = self._source()
+        with self._lock:
+            first, self._first = self._first, None
+        return first or _core.trace_pass(opened.source, self._threads)
+
+    def read(self, progress: Progress | None = None) -> None:
+        """Read the whole trace once, so that what follows is at hand.
+
+        `info`, `quality` and the tables do this by themselves when first asked for. `progress` is
+        called with the bytes read so far and the bytes in all.
+        """
+        if self._summary is not None:
+            return
+        run = self._begin()
+        size = self._source().size
+        run.run(None if progress is None else lambda done: progress(done, size))
+        self._keep(run)
+
+    def _keep(self, run: Any) -> None:
+        with self._lock:
+            if self._summary is None:
+                self._facts = run.facts()
+                self._summary = run
+
+    def _whole(self) -> Any:
+        self.read()
+        return self._summary
+
+    def _counted(self) -> dict[str, Any]:
+        self.read()
+        assert self._facts is not None
+        return self._facts
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the trace is (`file`) and what it holds (`counts`), as `toolhelp info --json`."""
+        return _info(self._counted(), self._name())
+
+    @property
+    def quality(self) -> dict[str, Any]:
+        """What is missing from the trace, in numbers and in sentences (`messages`)."""
+        return _quality(self._counted())
+
+    def _name(self) -> str | None:
+        return self._opened.name if self._opened is not None else None
+
+    @property
+    def processes(self) -> Table:
+        """Every life of a process that the trace names, in the order of their first event.
+
+        Table of TraceProcess(pid, ppid, name, start_ns, end_ns, exit_status, session_id,
+        command_line, bits).
+        """
+        return self._whole().processes()  # type: ignore[no-any-return]
+
+    @property
+    def threads(self) -> Table:
+        """Every life of a thread: Table of TraceThread(tid, pid, start_ns, end_ns,
+        start_address, name)."""
+        return self._whole().threads()  # type: ignore[no-any-return]
+
+    @property
+    def modules(self) -> Table:
+        """Every stay of a module in a process.
+
+        Table of TraceModule(pid, base, size, name, path, nt_path, load_ns, unload_ns, timestamp,
+        checksum, pdb_name, pdb_guid, pdb_age). Processes 0 and 4 are the kernel.
+        """
+        return self._whole().modules()  # type: ignore[no-any-return]
+
+    @property
+    def stacks(self) -> Table:
+        """The call stacks of heap events: Table of Stack(stack_id, frames, same_as).
+
+        Row i is the stack that `stack_id` i of a heap event names. Frames are return addresses,
+        innermost first. Where the recorder cached stacks, a number can turn out to be the same
+        stack as a lower one (`same_as`), or to have frames that the trace never tells (None).
+        """
+        return self._whole().stacks()  # type: ignore[no-any-return]
+
+    @property
+    def frames(self) -> Table:
+        """Every address that occurs in a stack, ascending: Table of Frame(address, stacks)."""
+        return self._whole().frames()  # type: ignore[no-any-return]
+
+    def heap_events(self) -> Iterator[Table]:
+        """The heap events in order of time, as Tables of some thousand rows.
+
+        Table of HeapEvent(time_ns, cpu, pid, tid, kind, heap, address, size, old_address,
+        old_size, source, stack_id). Memory stays bounded whatever the size of the trace.
+        """
+        return self._batches(self._begin())
+
+    def _batches(self, run: Any) -> Iterator[Table]:
+        yield from run
+        self._keep(run)
+
+    def events(self, kinds: str | Iterable[str] | None = None) -> Iterator[Table]:
+        """Events of any kind in order of time, as Tables of some thousand rows.
+
+        `kinds`: one or several of "heap" (or "heap.alloc", "heap.free" ...), "stack", "process",
+        "thread", "image", "imageid", "lost", "other"; None: all. Table of TraceEvent(time_ns,
+        cpu, pid, tid, kind, header, provider, hook, id, opcode, version, level, pointer_size,
+        payload).
+        """
+        wanted = _filter(kinds)
+        opened = self._source()
+        events: Iterator[Table] = _core.trace_events(opened.source, self._threads, wanted)
+        return events
+
+
+def _filter(kinds: str | Iterable[str] | None) -> int:
+    names: tuple[str, ...] = _core.trace_kinds()
+    if kinds is None:
+        return (1 << len(names)) - 1
+    wanted = 0
+    for kind in [kinds] if isinstance(kinds, str) else kinds:
+        bits = [i for i, name in enumerate(names) if name == kind or name.startswith(kind + ".")]
+        if not bits:
+            known = ", ".join(("heap", "heap.alloc ...", *_HEADER_KINDS))
+            raise ValueError(f"unknown kind {kind!r}; known are {known}")
+        for bit in bits:
+            wanted |= 1 << bit
+    return wanted
+
+
+def _iso(ticks: int) -> str | None:
+    """A FILETIME (100 ns since 1601, UTC) as ISO 8601 text; None outside the years 1601-9999."""
+    seconds, part = divmod(ticks, 10_000_000)
+    try:
+        moment = _FILETIME_ZERO + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{part:07d}Z" if ticks >= 0 else None
+
+
+def _info(facts: dict[str, Any], name: str | None) -> dict[str, Any]:
+    start, end = facts["start_time"], facts["end_time"]
+    finished = end != 0 and end >= start
+    return {
+        "schema_version": 1,
+        "file": {
+            "path": name,
+            "bytes": facts["bytes"],
+            "os_version": f"{facts['os_major']}.{facts['os_minor']}",
+            "os_build": facts["os_build"],
+            "processors": facts["processors"],
+            "pointer_size": facts["pointer_size"],
+            "log_file_mode": facts["log_file_mode"],
+            "compressed": bool(facts["log_file_mode"] & _COMPRESSED_MODE),
+            "clock": _CLOCKS.get(facts["clock"], "qpc"),
+            "start": _iso(start),
+            "end": _iso(end) if end else None,
+            "duration_ns": (end - start) * 100 if finished else max(0, facts["last_ns"]),
+            "session_name": facts["session_name"],
+        },
+        "counts": {
+            key: facts[key]
+            for key in (
+                "buffers",
+                "compressed_buffers",
+                "events",
+                "events_by_header",
+                "events_by_hook",
+                "heap_events",
+                "stacks",
+                "processes",
+                "threads",
+                "modules",
+            )
+        },
+        "quality": _quality(facts),
+    }
+
+
+def _quality(facts: dict[str, Any]) -> dict[str, Any]:
+    heap = facts["heap_events"]
+    allocations = heap.get("alloc", 0) + heap.get("realloc", 0)
+    finished = facts["end_time"] != 0 and facts["buffers_written"] != 0
+    lost_flags = facts["flagged_event_loss"] or facts["flagged_buffer_loss"]
+    missing = (
+        facts["truncated"]
+        or facts["events_lost"]
+        or facts["buffers_lost"]
+        or facts["buffers_skipped"]
+        or facts["bytes_skipped"]
+        or facts["unknown_headers"]
+        or facts["bad_events"]
+        or lost_flags
+        or facts["lost_events"]
+    )
+    return {
+        "complete": finished and not missing,
+        "truncated": facts["truncated"],
+        "events_lost": facts["events_lost"],
+        "buffers_lost": facts["buffers_lost"],
+        "buffers_skipped": facts["buffers_skipped"],
+        "bytes_skipped": facts["bytes_skipped"],
+        "unknown_headers": facts["unknown_headers"],
+        "bad_events": facts["bad_events"],
+        "sequence_gaps": facts["sequence_gaps"],
+        "stack_coverage": facts["with_stack"] / allocations if allocations else None,
+        "unattributed": facts["unattributed"],
+        "messages": _messages(facts, finished, allocations),
+    }
+
+
+def _messages(facts: dict[str, Any], finished: bool, allocations: int) -> list[str]:
+    said = []
+
+    def say(count: int, one: str, many: str) -> None:
+        if count:
+            said.append(one if count == 1 else many.format(n=f"{count:,}"))
+
+    if not finished:
+        said.append("The session was never finished: the end of the recording may be missing.")
+    if facts["truncated"]:
+        said.append("The file is cut off inside a buffer or an event.")
+    say(
+        facts["events_lost"],
+        "The recorder lost 1 event.",
+        "The recorder lost {n} events.",
+    )
+    say(
+        facts["buffers_lost"],
+        "The recorder lost 1 buffer.",
+        "The recorder lost {n} buffers.",
+    )
+    say(
+        max(facts["flagged_event_loss"], facts["flagged_buffer_loss"]),
+        "1 buffer is marked: events were lost before it.",
+        "{n} buffers are marked: events were lost before them.",
+    )
+    say(
+        facts["lost_events"],
+        "1 event reports a loss in real time.",
+        "{n} events report losses in real time.",
+    )
+    say(
+        facts["buffers_skipped"],
+        "1 buffer could not be used.",
+        "{n} buffers could not be used.",
+    )
+    say(
+        facts["bytes_skipped"],
+        "1 byte was skipped.",
+        "{n} bytes were skipped.",
+    )
+    say(
+        facts["bad_events"],
+        "1 event is damaged.",
+        "{n} events are damaged.",
+    )
+    say(
+        facts["unknown_headers"],
+        "1 event has a header of unknown kind.",
+        "{n} events have headers of unknown kinds.",
+    )
+    say(
+        facts["reordered"],
+        "1 event is out of order in its buffers.",
+        "{n} events are out of order in their buffers.",
+    )
+    say(
+        facts["unresolved_keys"],
+        "1 stack is only a key whose frames were never written.",
+        "{n} stacks are only keys whose frames were never written.",
+    )
+    say(
+        facts["forced_rows"],
+        "1 heap event could not wait for its stack.",
+        "{n} heap events could not wait for their stacks: too many came at once.",
+    )
+    say(
+        facts["unattributed"],
+        "1 heap event names no process.",
+        "{n} heap events name no process.",
+    )
+    without = allocations - facts["with_stack"]
+    if facts["with_stack"] and without:
+        said.append(f"{without:,} of {allocations:,} allocations have no stack.")
+    return said
