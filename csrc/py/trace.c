@@ -158,6 +158,14 @@ static PyObject *pass_facts(PyObject *self, PyObject *unused) {
   return facts;
 }
 
+PyDoc_STRVAR(bytes_read_doc, "bytes_read()\n--\n\nBytes of the source read so far.");
+
+static PyObject *pass_bytes_read(PyObject *self, PyObject *unused) {
+  (void)unused;
+  const th_trace *trace = ((th_pass_object *)self)->trace;
+  return PyLong_FromUnsignedLongLong(th_stream_counters(th_trace_stream(trace))->bytes_read);
+}
+
 static int pass_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(((th_pass_object *)self)->run.object);
@@ -179,6 +187,7 @@ PyDoc_STRVAR(pass_doc, "One pass over a trace: iterates over Tables of heap even
 static PyMethodDef pass_methods[] = {
     {"run", pass_run, METH_VARARGS, run_doc},
     {"facts", pass_facts, METH_NOARGS, facts_doc},
+    {"bytes_read", pass_bytes_read, METH_NOARGS, bytes_read_doc},
     {"processes", pass_processes, METH_NOARGS, NULL},
     {"threads", pass_threads, METH_NOARGS, NULL},
     {"modules", pass_modules, METH_NOARGS, NULL},

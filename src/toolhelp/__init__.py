@@ -27,6 +27,7 @@ from .snapshot import Snapshot, modules, processes, snapshot, threads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import raw
+    from .trace import Trace, open_trace
 
 __version__ = "0.1.0"
 
@@ -49,8 +50,10 @@ __all__ = [
     "Thread",
     "TooManySessions",
     "ToolhelpError",
+    "Trace",
     "UnsupportedPlatform",
     "modules",
+    "open_trace",
     "processes",
     "raw",
     "snapshot",
@@ -59,6 +62,8 @@ __all__ = [
 
 # Public name -> the module that has it; a module of its own name stands for itself.
 _LATER = {
+    "Trace": "trace",
+    "open_trace": "trace",
     "raw": "raw",
 }
 

@@ -147,57 +147,60 @@ class Trace:
         return self._opened.name if self._opened is not None else None
 
     @property
-    def processes(self) -> Table:
+    def processes(self) -> Table[Any]:
         """Every life of a process that the trace names, in the order of their first event.
 
         Table of TraceProcess(pid, ppid, name, start_ns, end_ns, exit_status, session_id,
         command_line, bits).
         """
-        return self._whole().processes()  # type: ignore[no-any-return]
+        return self._whole().processes()
 
     @property
-    def threads(self) -> Table:
+    def threads(self) -> Table[Any]:
         """Every life of a thread: Table of TraceThread(tid, pid, start_ns, end_ns,
         start_address, name)."""
-        return self._whole().threads()  # type: ignore[no-any-return]
+        return self._whole().threads()
 
     @property
-    def modules(self) -> Table:
+    def modules(self) -> Table[Any]:
         """Every stay of a module in a process.
 
         Table of TraceModule(pid, base, size, name, path, nt_path, load_ns, unload_ns, timestamp,
         checksum, pdb_name, pdb_guid, pdb_age). Processes 0 and 4 are the kernel.
         """
-        return self._whole().modules()  # type: ignore[no-any-return]
+        return self._whole().modules()
 
     @property
-    def stacks(self) -> Table:
+    def stacks(self) -> Table[Any]:
         """The call stacks of heap events: Table of Stack(stack_id, frames, same_as).
 
         Row i is the stack that `stack_id` i of a heap event names. Frames are return addresses,
         innermost first. Where the recorder cached stacks, a number can turn out to be the same
         stack as a lower one (`same_as`), or to have frames that the trace never tells (None).
         """
-        return self._whole().stacks()  # type: ignore[no-any-return]
+        return self._whole().stacks()
 
     @property
-    def frames(self) -> Table:
+    def frames(self) -> Table[Any]:
         """Every address that occurs in a stack, ascending: Table of Frame(address, stacks)."""
-        return self._whole().frames()  # type: ignore[no-any-return]
+        return self._whole().frames()
 
-    def heap_events(self) -> Iterator[Table]:
+    def heap_events(self, progress: Progress | None = None) -> Iterator[Table[Any]]:
         """The heap events in order of time, as Tables of some thousand rows.
 
         Table of HeapEvent(time_ns, cpu, pid, tid, kind, heap, address, size, old_address,
         old_size, source, stack_id). Memory stays bounded whatever the size of the trace.
         """
-        return self._batches(self._begin())
+        size, run = self._source().size, self._begin()
+        return self._batches(_watched(run, size, progress), run)
 
-    def _batches(self, run: Any) -> Iterator[Table]:
-        yield from run
+    def _batches(self, batches: Iterator[Table[Any]], run: Any) -> Iterator[Table[Any]]:
+        yield from batches
         self._keep(run)
 
-    def events(self, kinds: str | Iterable[str] | None = None) -> Iterator[Table]:
+    def events(
+        self, kinds: str | Iterable[str] | None = None, progress: Progress | None = None
+    ) -> Iterator[Table[Any]]:
         """Events of any kind in order of time, as Tables of some thousand rows.
 
         `kinds`: one or several of "heap" (or "heap.alloc", "heap.free" ...), "stack", "process",
@@ -207,8 +210,22 @@ class Trace:
         """
         wanted = _filter(kinds)
         opened = self._source()
-        events: Iterator[Table] = _core.trace_events(opened.source, self._threads, wanted)
-        return events
+        run = _core.trace_events(opened.source, self._threads, wanted)
+        return _watched(run, opened.size, progress)
+
+
+def _watched(run: Any, size: int, progress: Progress | None) -> Iterator[Table[Any]]:
+    """The batches of a run; `progress` is told after each."""
+    if progress is None:
+        batches: Iterator[Table[Any]] = run
+        return batches
+    return _told(run, size, progress)
+
+
+def _told(run: Any, size: int, progress: Progress) -> Iterator[Table[Any]]:
+    for batch in run:
+        progress(run.bytes_read(), size)
+        yield batch
 
 
 def _filter(kinds: str | Iterable[str] | None) -> int:

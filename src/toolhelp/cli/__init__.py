@@ -16,6 +16,8 @@ COMMANDS = {
     "ps": "listing",
     "threads": "listing",
     "modules": "listing",
+    "info": "trace",
+    "events": "trace",
 }
 
 

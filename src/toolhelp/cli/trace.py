@@ -1,0 +1,272 @@
+"""info, events: what a trace is, and what it holds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import IO, Any, TypeVar
+
+import click
+
+import toolhelp as th
+
+from . import exits, progress
+from .output import opened, output_options
+from .tables import plain, shown
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class Size(click.ParamType):
+    """Bytes, with KiB, MB, G ... behind: powers of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", value.strip().lower())
+        if not match:
+            self.fail(f"{value!r} is not a size; say 500M or 64G", param, ctx)
+        return int(match[1]) * _UNITS[match[2]]
+
+
+def trace_options(function: _F) -> _F:
+    """FILE and the options of every command that reads a trace."""
+    function = click.option(
+        "--member", metavar="NAME", help="Which trace of an archive that holds several."
+    )(function)
+    function = click.option(
+        "--max-expand",
+        type=Size(),
+        default="64G",
+        show_default=True,
+        help="Most bytes that an archive may expand to.",
+    )(function)
+    function = click.option(
+        "--threads", type=click.IntRange(0, 64), help="Helpers that read and unpack ahead."
+    )(function)
+    return click.argument("file", metavar="FILE")(function)
+
+
+def open_file(
+    file: str, threads: int | None, max_expand: int, member: str | None
+) -> th.Trace:
+    """The trace of the command line; `-` is standard input."""
+    source: Any = click.get_binary_stream("stdin") if file == "-" else file
+    return th.open_trace(source, threads=threads, max_expand=max_expand, member=member)
+
+
+@click.command()
+@trace_options
+@click.option("--json", "as_json", is_flag=True, help="JSON with schema_version.")
+@click.option("--strict", is_flag=True, help="Exit with 4 when the trace is not complete.")
+@output_options
+def info(
+    file: str,
+    threads: int | None,
+    max_expand: int,
+    member: str | None,
+    as_json: bool,
+    strict: bool,
+    output: str | None,
+    force: bool,
+) -> int:
+    """Say what the trace FILE is, what it holds and what is missing from it."""
+    with open_file(file, threads, max_expand, member) as trace:
+        with progress.shown("reading") as report:
+            trace.read(report)
+        found = trace.info
+    with opened(output, force) as stream:
+        if as_json:
+            text = json.dumps(found, ensure_ascii=False, indent=1)
+            stream.write(plain(text) + "\n")
+        else:
+            _write_info(stream, found)
+    return exits.INCOMPLETE if strict and not found["quality"]["complete"] else exits.OK
+
+
+def _write_info(stream: IO[str], found: dict[str, Any]) -> None:
+    file, counts, quality = found["file"], found["counts"], found["quality"]
+
+    def line(name: str, value: Any) -> None:
+        text = plain(str(value))
+        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+        stream.write(f"{name:12}{text}\n")
+
+    line("file", f"{file['path'] or '(memory)'}, {file['bytes']:,} bytes")
+    line("session", file["session_name"])
+    line(
+        "system",
+        f"Windows {file['os_version']}.{file['os_build']}, {file['processors']} processors, "
+        f"{file['pointer_size'] * 8}-bit",
+    )
+    line("start", file["start"])
+    line("end", file["end"] or "not recorded")
+    line("duration", f"{file['duration_ns'] / 1e9:,.3f} s, clock {file['clock']}")
+    packed = counts["compressed_buffers"]
+    line("buffers", f"{counts['buffers']:,}" + (f", {packed:,} packed" if packed else ""))
+    line("events", f"{counts['events']:,}")
+    for title, key in (("by header", "events_by_header"), ("heap", "heap_events")):
+        names = ", ".join(f"{name} {count:,}" for name, count in counts[key].items())
+        if names:
+            line(title, names)
+    for name in ("stacks", "processes", "threads", "modules"):
+        line(name, f"{counts[name]:,}")
+    if quality["stack_coverage"] is not None:
+        line("coverage", f"{quality['stack_coverage']:.1%} of allocations have a stack")
+    line("quality", "complete" if quality["complete"] else "NOT COMPLETE")
+    for message in quality["messages"]:
+        line("", message)
+
+
+@click.command()
+@trace_options
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="heap (decoded), heap.alloc ..., stack, process, thread, image, imageid, lost, other. "
+    "May be given more than once; without it, all, with their bytes as in the file.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "parquet"]),
+    default="table",
+    show_default=True,
+)
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="Stop after N events.")
+@output_options
+def events(
+    file: str,
+    threads: int | None,
+    max_expand: int,
+    member: str | None,
+    kinds: tuple[str, ...],
+    form: str,
+    limit: int | None,
+    output: str | None,
+    force: bool,
+) -> None:
+    """Write the events of the trace FILE in the order of their time."""
+    writer: Callable[..., None]
+    writer = {"table": _text, "json": _json, "csv": _csv, "parquet": _parquet}[form]
+    if form == "parquet":
+        import pyarrow  # noqa: F401 (before anything is written)
+    with (
+        open_file(file, threads, max_expand, member) as trace,
+        progress.shown("reading") as report,
+    ):
+        try:
+            batches = _batches(trace, kinds, report)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        with opened(output, force, binary=form == "parquet") as stream:
+            writer(stream, _limited(batches, limit))
+
+
+def _batches(trace: th.Trace, kinds: tuple[str, ...], report: Any) -> Iterator[Any]:
+    """Decoded heap events when nothing but such is asked for, else events as in the file."""
+    if not kinds or any(kind.split(".")[0] != "heap" for kind in kinds):
+        return trace.events(kinds or None, progress=report)
+    trace.events(kinds)  # complains of unknown kinds
+    batches = trace.heap_events(progress=report)
+    if "heap" in kinds:
+        return batches
+    wanted = {kind.removeprefix("heap.") for kind in kinds}
+    return (
+        batch.take([row for row, kind in enumerate(batch["kind"]) if kind in wanted])
+        for batch in batches
+    )
+
+
+def _limited(batches: Iterator[Any], limit: int | None) -> Iterator[Any]:
+    for batch in batches:
+        if limit is None:
+            yield batch
+            continue
+        if len(batch):
+            yield batch[:limit]
+        limit -= min(limit, len(batch))
+        if not limit:
+            return
+
+
+def _rows(batches: Iterator[Any]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        names = batch.columns
+        for row in batch:
+            yield {name: shown(name, value) for name, value in zip(names, row, strict=True)}
+
+
+def _json(stream: IO[str], batches: Iterator[Any]) -> None:
+    stream.write('{"schema_version": 1, "rows": [')
+    for place, row in enumerate(_rows(batches)):
+        stream.write(("\n " if place == 0 else ",\n ") + json.dumps(row, ensure_ascii=False))
+    stream.write('\n], "errors": []}\n')
+
+
+def _csv(stream: IO[str], batches: Iterator[Any]) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    header = None
+    for batch in batches:
+        if header is None:
+            header = batch.columns
+            writer.writerow(header)
+        for row in _rows(iter([batch])):
+            writer.writerow("" if value is None else value for value in row.values())
+
+
+_WIDTHS = {"time_ns": 14, "provider": 36, "kind": 12, "header": 11, "payload": 32}
+_PAYLOAD_SHOWN = 32
+
+
+def _text(stream: IO[str], batches: Iterator[Any]) -> None:
+    header = None
+    for batch in batches:
+        if header is None:
+            header = batch.columns
+            widths = [_WIDTHS.get(name, max(len(name), 8)) for name in header]
+            stream.write(_line(header, widths))
+        for row in _rows(iter([batch])):
+            cells = [_cell(name, value) for name, value in row.items()]
+            stream.write(_line(cells, widths))
+
+
+def _line(cells: Any, widths: list[int]) -> str:
+    text = "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
+    return text.rstrip() + "\n"
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "-"
+    text = str(value)
+    if name == "payload" and len(text) > _PAYLOAD_SHOWN:
+        return text[:_PAYLOAD_SHOWN] + "..."
+    return text
+
+
+def _parquet(stream: IO[bytes], batches: Iterator[Any]) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    writer = None
+    first = next(batches, None)
+    if first is None:
+        raise exits.OutputFailed("there are no such events, so there is no Parquet file to write")
+    table = pyarrow.table(first)
+    writer = parquet.ParquetWriter(stream, table.schema, compression="zstd")
+    try:
+        writer.write_table(table)
+        for batch in batches:
+            writer.write_table(pyarrow.table(batch).cast(table.schema))
+    finally:
+        writer.close()
+
