@@ -27,6 +27,7 @@ static bool parse(const th_event *event, unsigned width, th_image_event *out, bo
   if (event->version >= 2) {
     if (!th_cursor_u32(&cursor, &out->checksum) || !th_cursor_u32(&cursor, &out->timestamp))
       return false;
+    out->has_checksum = true;
     /* Signature level and type (4), [pad to a pointer], default base, 16 bytes reserved. */
     if (!th_cursor_skip(&cursor, 4 + width + 16))
       return false;

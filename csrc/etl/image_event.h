@@ -8,7 +8,8 @@ typedef struct th_image_event {
   th_life life;
   uint32_t pid; /* of the payload; of the header in version 0 */
   uint64_t base, size;
-  uint32_t checksum, timestamp; /* 0 in versions 0 and 1 */
+  uint32_t checksum, timestamp; /* 0 in versions 0 and 1 ... */
+  bool has_checksum;            /* ... which do not have them */
   th_payload_text path;         /* UTF-16, as the kernel names it */
 } th_image_event;
 

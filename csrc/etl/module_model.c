@@ -69,8 +69,10 @@ bool th_module_model_image(th_module_model *model, const th_image_event *event, 
       facts->nt_path = path;
     if (!facts->size)
       facts->size = event->size;
-    if (!facts->checksum)
+    if (!facts->has_checksum) {
       facts->checksum = event->checksum;
+      facts->has_checksum = event->has_checksum;
+    }
     complete(&facts->identity, &identity);
     return true;
   }
@@ -80,7 +82,8 @@ bool th_module_model_image(th_module_model *model, const th_image_event *event, 
                              .pid = event->pid,
                              .checksum = event->checksum,
                              .nt_path = path,
-                             .identity = identity};
+                             .identity = identity,
+                             .has_checksum = event->has_checksum};
   if (th_intern_count(&model->early)) {
     th_module_identity *early = early_of(model, &key);
     if (!early)

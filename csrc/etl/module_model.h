@@ -20,6 +20,7 @@ typedef struct th_module_facts {
   uint32_t pid, checksum;
   uint32_t nt_path, path, name; /* codes; the last two after `finish` */
   th_module_identity identity;
+  bool has_checksum;
 } th_module_facts;
 
 /* Where modules lie, for look-ups: sorted by pid, then base. */

@@ -20,7 +20,7 @@ const th_schema th_trace_module_schema = {
              "when it or its process went, likewise; None: not within the trace", NULL},
             {"timestamp", TH_TYPE_U32, true, "time stamp of its file's header; None: not recorded",
              NULL},
-            {"checksum", TH_TYPE_U32, false, "checksum of its file's header", NULL},
+            {"checksum", TH_TYPE_U32, true, "checksum of its file's header; None: not recorded", NULL},
             {"pdb_name", TH_TYPE_TEXT, true, "file name of its symbols; None: not recorded", NULL},
             {"pdb_guid", TH_TYPE_TEXT, true,
              "signature of its symbols, 32 hex digits; None: not recorded", NULL},
@@ -77,6 +77,7 @@ th_table *th_module_model_rows(const th_module_model *model) {
     TH_COLUMN(rows, TH_TRACE_MODULE_CHECKSUM, uint32_t)[row] = facts->checksum;
     if (!set_time(rows, TH_TRACE_MODULE_LOAD_NS, row, span->start_ns) ||
         !set_time(rows, TH_TRACE_MODULE_UNLOAD_NS, row, span->end_ns) ||
+        (!facts->has_checksum && !th_table_set_missing(rows, TH_TRACE_MODULE_CHECKSUM, row)) ||
         !set_identity(rows, row, &facts->identity)) {
       th_table_drop(rows);
       return NULL;

@@ -39,6 +39,7 @@ static bool parse(const th_event *event, unsigned width, th_process_event *out, 
         !th_cursor_u32(&cursor, &out->ppid) || !th_cursor_u32(&cursor, &out->session_id) ||
         !th_cursor_u32(&cursor, &exit_status))
       return false;
+    out->has_session_id = true;
     out->exit_status = (int32_t)exit_status;
     if (version >= 3 && !th_cursor_ptr(&cursor, width, &ignored))
       return false;

@@ -15,7 +15,7 @@ const th_schema th_trace_process_schema = {
              "start, nanoseconds since the trace's start; None: before the trace", NULL},
             {"end_ns", TH_TYPE_I64, true, "end, likewise; None: not within the trace", NULL},
             {"exit_status", TH_TYPE_I32, true, "exit status; None: did not end", NULL},
-            {"session_id", TH_TYPE_U32, false, "terminal session", NULL},
+            {"session_id", TH_TYPE_U32, true, "terminal session; None: not recorded", NULL},
             {"command_line", TH_TYPE_TEXT, true, "command line; None: not recorded", NULL},
             {"bits", TH_TYPE_U8, true, "32 or 64; None: not recorded", NULL},
         },
@@ -62,6 +62,7 @@ bool th_process_model_process(th_process_model *model, const th_process_event *e
     *facts = (th_process_facts){.pid = event->pid,
                                 .ppid = event->ppid,
                                 .session_id = event->session_id,
+                                .has_session_id = event->has_session_id,
                                 .name = name,
                                 .command_line = command_line,
                                 .has_command_line = event->command_line.bytes != NULL,
@@ -73,6 +74,10 @@ bool th_process_model_process(th_process_model *model, const th_process_event *e
         (!facts->has_command_line || is_empty(model->texts, facts->command_line))) {
       facts->command_line = command_line;
       facts->has_command_line = true;
+    }
+    if (!facts->has_session_id) {
+      facts->session_id = event->session_id;
+      facts->has_session_id = event->has_session_id;
     }
     if (!facts->bits)
       facts->bits = event->bits;
@@ -147,6 +152,8 @@ th_table *th_process_model_processes(const th_process_model *model) {
         !set_time(rows, TH_TRACE_PROCESS_END_NS, row, span->end_ns) ||
         (!facts->has_exit_status &&
          !th_table_set_missing(rows, TH_TRACE_PROCESS_EXIT_STATUS, row)) ||
+        (!facts->has_session_id &&
+         !th_table_set_missing(rows, TH_TRACE_PROCESS_SESSION_ID, row)) ||
         (!facts->has_command_line &&
          !th_table_set_missing(rows, TH_TRACE_PROCESS_COMMAND_LINE, row)) ||
         (!facts->bits && !th_table_set_missing(rows, TH_TRACE_PROCESS_BITS, row)))

@@ -10,7 +10,7 @@ typedef struct th_process_facts {
   uint32_t pid, ppid, session_id;
   uint32_t name, command_line; /* codes */
   int32_t exit_status;
-  bool has_exit_status, has_command_line;
+  bool has_exit_status, has_command_line, has_session_id;
   uint8_t bits; /* 0: not known */
 } th_process_facts;
 

@@ -20,6 +20,15 @@ _CLOCKS = {2: "system", 3: "cycles"}
 _FILETIME_ZERO = datetime(1601, 1, 1, tzinfo=timezone.utc)
 _HEADER_KINDS = ("stack", "process", "thread", "image", "imageid", "lost", "other")
 
+_COUNTS_OF_FILE = (
+    "buffers",
+    "compressed_buffers",
+    "events",
+    "events_by_header",
+    "events_by_hook",
+    "heap_events",
+)
+
 Progress = Callable[[int, int], None]
 """Called with bytes read and bytes in all."""
 
@@ -61,6 +70,9 @@ class Trace:
 
     It can be used from several threads: every iterator reads the bytes on its own. Times are
     nanoseconds since the trace's start, or absolute UTC as ISO 8601 text.
+
+    `info["counts"]["stacks"]` counts the stacks in the file, or parts of stacks, of any event;
+    `distinct_stacks` the rows of `stacks` without repetitions.
     """
 
     def __init__(self, opened: Opened, threads: int) -> None:
@@ -274,19 +286,12 @@ def _info(facts: dict[str, Any], name: str | None) -> dict[str, Any]:
             "session_name": facts["session_name"],
         },
         "counts": {
-            key: facts[key]
-            for key in (
-                "buffers",
-                "compressed_buffers",
-                "events",
-                "events_by_header",
-                "events_by_hook",
-                "heap_events",
-                "stacks",
-                "processes",
-                "threads",
-                "modules",
-            )
+            **{key: facts[key] for key in _COUNTS_OF_FILE},
+            "stacks": facts["stack_parts"],
+            "distinct_stacks": facts["stacks"],
+            "processes": facts["processes"],
+            "threads": facts["threads"],
+            "modules": facts["modules"],
         },
         "quality": _quality(facts),
     }
