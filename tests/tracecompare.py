@@ -32,7 +32,10 @@ def expected_rows(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def processes(trace: th.Trace) -> list[Any]:
     return [
-        (r.pid, r.ppid, r.session_id, r.name, r.command_line, r.start_ns, r.end_ns, r.exit_status)
+        (
+            *(r.pid, r.ppid, r.session_id, r.name, r.command_line or None),
+            *(r.start_ns, r.end_ns, r.exit_status),
+        )
         for r in trace.processes
     ]
 
@@ -40,7 +43,7 @@ def processes(trace: th.Trace) -> list[Any]:
 def expected_processes(result: etlref.Result) -> list[Any]:
     return [
         (
-            *(r.pid, r.ppid, r.session_id, r.name or "", r.command_line),
+            *(r.pid, r.ppid, r.session_id, r.name or "", r.command_line or None),
             *(r.start_ns, r.end_ns, r.exit_status),
         )
         for r in result.processes

@@ -134,13 +134,15 @@ static bool mark_values(th_heap_chunk *chunk, bool all_stacks) {
   return true;
 }
 
+/* Most clocks tick in whole nanoseconds (10 MHz): then a multiplication does it. */
 static void convert_times(th_heap_chunk *chunk, const th_clock *clock) {
-  int64_t limit = clock->numerator ? (int64_t)(INT64_MAX / clock->numerator) : 0;
-  bool safe = clock->denominator == 1 && clock->zero >= 0 && chunk->min_time >= 0 &&
-              chunk->max_time - clock->zero < limit && chunk->min_time - clock->zero > -limit;
-  if (safe)
+  uint64_t factor = clock->numerator / clock->denominator;
+  bool whole = factor && clock->numerator % clock->denominator == 0;
+  int64_t limit = whole ? (int64_t)(INT64_MAX / factor) : 0, zero = clock->zero;
+  if (chunk->count && zero >= 0 && chunk->min_time >= 0 && chunk->max_time - zero < limit &&
+      zero - chunk->min_time < limit)
     for (size_t row = 0; row < chunk->count; row++)
-      chunk->time[row] = (chunk->time[row] - clock->zero) * (int64_t)clock->numerator;
+      chunk->time[row] = (chunk->time[row] - zero) * (int64_t)factor;
   else
     for (size_t row = 0; row < chunk->count; row++)
       chunk->time[row] = th_clock_ns(clock, chunk->time[row]);

@@ -31,7 +31,7 @@ typedef struct th_heap_queue {
   th_heap_chunk chunks[TH_HEAP_QUEUE_BATCHES]; /* a ring */
   size_t first, count;
   uint64_t first_number; /* of the oldest chunk, counted from the start of the trace */
-  int64_t window;        /* raw time for which a chunk waits behind its last row */
+  int64_t window;        /* raw time for which a chunk waits behind its last row, at least */
   uint64_t forced;       /* rows that left before that, to keep memory bounded */
 } th_heap_queue;
 

@@ -41,24 +41,13 @@ static void complete(th_module_identity *known, const th_module_identity *more) 
   }
 }
 
-/* What was said of a key before any of its modules came; NULL: no memory. */
-static th_module_identity *early_of(th_module_model *model, const th_module_key *key) {
-  uint32_t number;
-  if (!th_intern_put(&model->early, key, sizeof *key, &number))
-    return NULL;
-  while (model->early_identities.count <= number)
-    if (!th_vec_push(&model->early_identities, (th_module_identity){0}))
-      return NULL;
-  return &model->early_identities.items[number];
-}
-
-bool th_module_model_image(th_module_model *model, const th_image_event *event, int64_t time_ns) {
+bool th_module_model_image(th_module_model *model, const th_image_event *event, th_moment when) {
   th_module_key key = key_of(event->pid, event->base);
   uint32_t path, row, ended;
   bool made;
   if (!th_intern_utf16(model->texts, &event->path, &path) ||
       !th_vec_reserve(&model->modules, model->modules.count + 1) ||
-      !th_lives_event(&model->lives, &key, sizeof key, event->life, time_ns, &row, &made, &ended))
+      !th_lives_event(&model->lives, &key, sizeof key, event->life, when, &row, &made, &ended))
     return false;
   th_module_facts *facts = &model->modules.items[row];
   th_module_identity identity = {.timestamp = event->timestamp};
@@ -84,37 +73,40 @@ bool th_module_model_image(th_module_model *model, const th_image_event *event, 
                              .nt_path = path,
                              .identity = identity,
                              .has_checksum = event->has_checksum};
-  if (th_intern_count(&model->early)) {
-    th_module_identity *early = early_of(model, &key);
-    if (!early)
-      return false;
-    complete(&facts->identity, early);
-    *early = (th_module_identity){0}; /* meant for the first stay only */
-  }
   return link_row(model, event->pid, row);
 }
 
-bool th_module_model_identity(th_module_model *model, const th_image_id_event *event) {
+bool th_module_model_identity(th_module_model *model, const th_image_id_event *event,
+                              int64_t raw) {
   th_module_key key = key_of(event->pid, event->base);
-  th_module_identity identity = {0};
-  uint32_t row;
+  th_module_claim claim = {.time = raw};
   if (event->kind == TH_IMAGE_ID_PDB) {
-    if (!th_intern_ansi(model->texts, &event->pdb_name, &identity.pdb_name))
+    if (!th_intern_ansi(model->texts, &event->pdb_name, &claim.identity.pdb_name))
       return false;
-    identity.has_pdb = true;
-    identity.pdb_age = event->pdb_age;
-    memcpy(identity.pdb_guid, event->pdb_guid, sizeof identity.pdb_guid);
+    claim.identity.has_pdb = true;
+    claim.identity.pdb_age = event->pdb_age;
+    memcpy(claim.identity.pdb_guid, event->pdb_guid, sizeof claim.identity.pdb_guid);
   } else {
-    identity.timestamp = event->timestamp;
+    claim.identity.timestamp = event->timestamp;
   }
-  if (th_lives_find(&model->lives, &key, sizeof key, &row)) {
-    complete(&model->modules.items[row].identity, &identity);
-    return true;
+  return th_lives_key(&model->lives, &key, sizeof key, &claim.key) &&
+         th_vec_push(&model->claims, claim);
+}
+
+/* Claims come in the order of their time, so the row that one goes to is never before the row of
+   the one before it: `first` moves along. */
+static void settle_claims(th_module_model *model) {
+  for (size_t i = 0; i < model->claims.count; i++) {
+    const th_module_claim *claim = &model->claims.items[i];
+    uint32_t *row = &model->lives.first.items[claim->key];
+    const th_span *spans = model->lives.spans.items;
+    if (!*row)
+      continue;
+    while (spans[*row - 1].next && spans[spans[*row - 1].next - 1].first_time <= claim->time)
+      *row = spans[*row - 1].next;
+    complete(&model->modules.items[*row - 1].identity, &claim->identity);
   }
-  th_module_identity *early = early_of(model, &key);
-  if (early)
-    complete(early, &identity);
-  return early != NULL;
+  th_vec_free(&model->claims);
 }
 
 bool th_module_model_clear(th_module_model *model, uint32_t pid, int64_t time_ns) {
@@ -195,6 +187,7 @@ bool th_module_model_finish(th_module_model *model, const th_volume_map *volumes
         !name_of(model->texts, facts->nt_path, &facts->name))
       return false;
   }
+  settle_claims(model);
   return sort_ranges(model);
 }
 
@@ -236,7 +229,6 @@ void th_module_model_free(th_module_model *model) {
   th_vec_free(&model->modules);
   th_intern_free(&model->pids);
   th_vec_free(&model->newest_of_pid);
-  th_intern_free(&model->early);
-  th_vec_free(&model->early_identities);
+  th_vec_free(&model->claims);
   th_vec_free(&model->ranges);
 }

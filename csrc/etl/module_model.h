@@ -23,6 +23,13 @@ typedef struct th_module_facts {
   bool has_checksum;
 } th_module_facts;
 
+/* What an event said of the module that a process has at an address. */
+typedef struct th_module_claim {
+  int64_t time; /* raw */
+  uint32_t key; /* number of (pid, base) in the lives */
+  th_module_identity identity;
+} th_module_claim;
+
 /* Where modules lie, for look-ups: sorted by pid, then base. */
 typedef struct th_module_range {
   uint64_t base, last; /* both inside */
@@ -36,15 +43,17 @@ typedef struct th_module_model {
   TH_VEC(th_module_facts) modules;
   th_intern pids;                /* processes with modules, numbered ... */
   TH_VEC(uint32_t) newest_of_pid; /* ... to the newest module + 1; `before` of its span goes on */
-  th_intern early;               /* (pid, base) named by an identity before any module ... */
-  TH_VEC(th_module_identity) early_identities; /* ... and what was said */
+  TH_VEC(th_module_claim) claims;
   TH_VEC(th_module_range) ranges; /* after `finish` */
 } th_module_model;
 
 TH_NODISCARD bool th_module_model_image(th_module_model *model, const th_image_event *event,
-                                        int64_t time_ns);
-/* The first identity of a module wins. It may come before the module itself. */
-TH_NODISCARD bool th_module_model_identity(th_module_model *model, const th_image_id_event *event);
+                                        th_moment when);
+/* An identity goes to the latest stay of its module that began at its time or before, else to the
+   first one; the first identity wins. In real files it stands right before the module's own event,
+   at the same time. */
+TH_NODISCARD bool th_module_model_identity(th_module_model *model, const th_image_id_event *event,
+                                           int64_t raw);
 /* A process of this pid started or ended: what was loaded there is gone. */
 TH_NODISCARD bool th_module_model_clear(th_module_model *model, uint32_t pid, int64_t time_ns);
 /* Sorts for look-ups and names the files, once, at the end of the trace. */

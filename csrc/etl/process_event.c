@@ -18,7 +18,7 @@ static bool skip_user(th_cursor *cursor, unsigned width) {
   bool sid_behind = left > token && is_sid(cursor->at + token, left - token);
   if (th_load_u32(cursor->at) == 0 && !sid_behind)
     return th_cursor_skip(cursor, 4);
-  if (left < token + 8 || cursor->at[token + 1] > 15)
+  if (left < token + 8 || cursor->at[token] != 1 || cursor->at[token + 1] > 15)
     return false;
   return th_cursor_skip(cursor, token + 8 + 4u * cursor->at[token + 1]);
 }
@@ -39,7 +39,7 @@ static bool parse(const th_event *event, unsigned width, th_process_event *out, 
         !th_cursor_u32(&cursor, &out->ppid) || !th_cursor_u32(&cursor, &out->session_id) ||
         !th_cursor_u32(&cursor, &exit_status))
       return false;
-    out->has_session_id = true;
+    out->has_session = true;
     out->exit_status = (int32_t)exit_status;
     if (version >= 3 && !th_cursor_ptr(&cursor, width, &ignored))
       return false;

@@ -14,9 +14,9 @@ typedef enum th_life {
 typedef struct th_process_event {
   th_life life;
   uint32_t pid, ppid;
-  uint32_t session_id;  /* 0 in version 0, which has none */
-  bool has_session_id;
-  int32_t exit_status;  /* 259 while it runs; 0 in version 0 */
+  uint32_t session_id;
+  int32_t exit_status;  /* 259 while it runs */
+  bool has_session;     /* false in version 0, which has neither of the two */
   uint8_t bits;         /* 32 or 64; 0: the payload does not say */
   th_payload_text name; /* ANSI */
   th_payload_text command_line; /* UTF-16; no bytes (NULL) in versions 0 and 1 */

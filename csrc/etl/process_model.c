@@ -45,14 +45,14 @@ static bool is_empty(const th_dictionary *texts, uint32_t code) {
 }
 
 bool th_process_model_process(th_process_model *model, const th_process_event *event,
-                              int64_t time_ns, bool *replaced) {
+                              th_moment when, bool *replaced) {
   uint32_t name, command_line = 0, row, ended;
   bool made;
   if (!th_intern_ansi(model->texts, &event->name, &name) ||
       (event->command_line.bytes &&
        !th_intern_utf16(model->texts, &event->command_line, &command_line)) ||
       !th_vec_reserve(&model->processes, model->processes.count + 1) ||
-      !th_lives_event(&model->process_lives, &event->pid, sizeof event->pid, event->life, time_ns,
+      !th_lives_event(&model->process_lives, &event->pid, sizeof event->pid, event->life, when,
                       &row, &made, &ended))
     return false;
   *replaced = ended != 0;
@@ -62,7 +62,7 @@ bool th_process_model_process(th_process_model *model, const th_process_event *e
     *facts = (th_process_facts){.pid = event->pid,
                                 .ppid = event->ppid,
                                 .session_id = event->session_id,
-                                .has_session_id = event->has_session_id,
+                                .has_session_id = event->has_session,
                                 .name = name,
                                 .command_line = command_line,
                                 .has_command_line = event->command_line.bytes != NULL,
@@ -77,12 +77,12 @@ bool th_process_model_process(th_process_model *model, const th_process_event *e
     }
     if (!facts->has_session_id) {
       facts->session_id = event->session_id;
-      facts->has_session_id = event->has_session_id;
+      facts->has_session_id = event->has_session;
     }
     if (!facts->bits)
       facts->bits = event->bits;
   }
-  if (event->life == TH_LIFE_END) {
+  if (event->life == TH_LIFE_END && event->has_session) {
     facts->exit_status = event->exit_status;
     facts->has_exit_status = true;
   }
@@ -90,12 +90,12 @@ bool th_process_model_process(th_process_model *model, const th_process_event *e
 }
 
 bool th_process_model_thread(th_process_model *model, const th_thread_event *event,
-                             int64_t time_ns) {
+                             th_moment when) {
   uint32_t name, row, ended;
   bool made;
   if (!th_intern_utf16(model->texts, &event->name, &name) ||
       !th_vec_reserve(&model->threads, model->threads.count + 1) ||
-      !th_lives_event(&model->thread_lives, &event->tid, sizeof event->tid, event->life, time_ns,
+      !th_lives_event(&model->thread_lives, &event->tid, sizeof event->tid, event->life, when,
                       &row, &made, &ended))
     return false;
   th_thread_facts *facts = &model->threads.items[row];

@@ -13,7 +13,7 @@ typedef struct th_row_place {
 } th_row_place;
 
 static bool is_old(const th_stack_join *join, int64_t now, int64_t time) {
-  return now > time && (uint64_t)now - (uint64_t)time > (uint64_t)join->queue->window;
+  return now > time && (uint64_t)now - (uint64_t)time > (uint64_t)join->limit;
 }
 
 /* The first row behind the rows of time <= `time`. Stacks follow closely: search from the end. */

@@ -21,6 +21,7 @@ typedef struct th_stack_wait {
 typedef struct th_stack_join {
   th_heap_queue *queue;
   th_stack_table *stacks;
+  int64_t limit;            /* raw time behind an event after which no stack is its own */
   unsigned system_pointers; /* bytes of a pointer of the recording system */
   TH_VEC(th_stack_wait) waits;
   uint64_t seen, joined, unmatched; /* parts of stacks */

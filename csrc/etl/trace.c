@@ -1,14 +1,22 @@
 #include "etl/trace.h"
 
+#include "base/cursor.h"
 #include "etl/lost_event.h"
+#include "etl/stream_inline.h"
 
-/* How long an event may wait for its stack: the longest seen in real files was 52 ms. */
+/* How long an event waits for its stack: the longest seen in real files was 52 ms. While it has not
+   left it can still get one, up to a limit. */
 #define WINDOW_NS 100000000u
+#define LIMIT_NS 1000000000u
 
 #define BIT(kind) (UINT32_C(1) << (kind))
 #define HOOK_KINDS                                                                                 \
   (BIT(TH_HEADER_SYSTEM32) | BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT32) |                  \
    BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO32) | BIT(TH_HEADER_PERFINFO64))
+
+#define WIDE_KINDS                                                                                 \
+  (BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO64))
+#define LEAF_NONE UINT32_MAX
 
 /* The class of these is not known to mean anything here. */
 #define INSTANCE_KINDS (BIT(TH_HEADER_INSTANCE32) | BIT(TH_HEADER_INSTANCE64))
@@ -24,10 +32,21 @@ struct th_trace {
   th_module_model modules;
   th_volume_map volumes;
   th_trace_counts counts;
+  const th_event_ref *refs; /* events at hand */
+  size_t ref, ref_count;
+  uint32_t leaf; /* the buffer whose processor is `cpu`; LEAF_NONE */
+  uint16_t cpu;
   int64_t now; /* raw time of the latest event */
   bool ended;  /* no more events */
   bool final;  /* and the tables are made */
 };
+
+/* At least `ns` nanoseconds, up to 10^9, in raw time; saturated. */
+static int64_t ticks_of(const th_clock *clock, uint64_t ns) {
+  if (clock->denominator > (uint64_t)INT64_MAX / LIMIT_NS)
+    return INT64_MAX;
+  return (int64_t)(ns * clock->denominator / clock->numerator) + 1;
+}
 
 th_status th_trace_open(const th_source *source, const th_stream_options *options,
                         th_trace **trace, th_failure *failure) {
@@ -44,7 +63,8 @@ th_status th_trace_open(const th_source *source, const th_stream_options *option
   const th_logfile *logfile = th_stream_logfile(made->stream);
   th_clock_init(&made->clock, logfile);
   made->processes.texts = made->modules.texts = made->texts;
-  made->queue.window = (int64_t)(WINDOW_NS * made->clock.denominator / made->clock.numerator) + 1;
+  made->queue.window = ticks_of(&made->clock, WINDOW_NS);
+  made->join.limit = ticks_of(&made->clock, LIMIT_NS);
   made->join.queue = &made->queue;
   made->join.stacks = &made->stacks;
   made->join.system_pointers = logfile->pointer_size;
@@ -56,6 +76,10 @@ done:
   return status;
 }
 
+static th_moment moment_of(const th_trace *trace, const th_event *event) {
+  return (th_moment){.raw = event->time, .ns = th_clock_ns(&trace->clock, event->time)};
+}
+
 static bool take_process(th_trace *trace, const th_event *event) {
   th_process_event process;
   bool replaced;
@@ -65,8 +89,9 @@ static bool take_process(th_trace *trace, const th_event *event) {
     trace->counts.bad_payloads++;
     return true;
   }
-  int64_t now = th_clock_ns(&trace->clock, event->time);
-  if (!th_process_model_process(&trace->processes, &process, now, &replaced))
+  th_moment when = moment_of(trace, event);
+  int64_t now = when.ns;
+  if (!th_process_model_process(&trace->processes, &process, when, &replaced))
     return false;
   if (process.life != TH_LIFE_START && process.life != TH_LIFE_END)
     return true;
@@ -83,8 +108,7 @@ static bool take_thread(th_trace *trace, const th_event *event) {
   if (!th_is_thread(event))
     return true;
   if (th_parse_thread(event, &thread))
-    return th_process_model_thread(&trace->processes, &thread,
-                                   th_clock_ns(&trace->clock, event->time));
+    return th_process_model_thread(&trace->processes, &thread, moment_of(trace, event));
   trace->counts.bad_payloads++;
   return true;
 }
@@ -94,7 +118,7 @@ static bool take_image(th_trace *trace, const th_event *event) {
   if (event->hook != 0x030a && event->hook - 0x1402 > 2)
     return true; /* the kernel's base, the hypercall page ... */
   if (th_parse_image(event, &image))
-    return th_module_model_image(&trace->modules, &image, th_clock_ns(&trace->clock, event->time));
+    return th_module_model_image(&trace->modules, &image, moment_of(trace, event));
   trace->counts.bad_payloads++;
   return true;
 }
@@ -108,7 +132,7 @@ static bool take_other(th_trace *trace, const th_event *event) {
     return true;
   if (th_is_image_id(event)) {
     if (th_parse_image_id(event, &image_id))
-      return th_module_model_identity(&trace->modules, &image_id);
+      return th_module_model_identity(&trace->modules, &image_id, event->time);
     trace->counts.bad_payloads++;
   } else if (th_parse_volume(event, &volume)) {
     return th_volume_map_add(&trace->volumes, trace->texts, &volume);
@@ -151,32 +175,72 @@ TH_INLINE bool take_heap(th_trace *trace, const th_event *event) {
   return th_heap_queue_add(&trace->queue, event, &payload);
 }
 
-th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *failure) {
+/* Headers of every kind. */
+static TH_NOINLINE bool take_any(th_trace *trace, const th_event_ref *ref) {
   th_event event;
-  bool got = !trace->ended;
-  for (; events > 0 && got; events--) {
+  if (!th_stream_decode(trace->stream, ref, &event) || INSTANCE_KINDS >> ref->kind & 1)
+    return true;
+  return th_is_heap_event(&event) ? take_heap(trace, &event) : take_event(trace, &event);
+}
+
+/* The kernel's own headers, as nearly all events have them; the same as th_header_decode does. */
+TH_INLINE bool take_plain(th_trace *trace, const th_event_ref *ref, uint32_t hook) {
+  bool perfinfo = ref->kind >= TH_HEADER_PERFINFO32;
+  uint32_t head = perfinfo ? 0x10 : ref->kind <= TH_HEADER_SYSTEM64 ? 0x20 : 0x18;
+  if (TH_UNLIKELY(trace->leaf != ref->leaf)) {
+    trace->leaf = ref->leaf;
+    trace->cpu = th_stream_cpu(trace->stream, ref);
+  }
+  th_event event = {.time = ref->time,
+                    .payload = ref->at + head,
+                    .size = ref->size - head,
+                    .pid = TH_NO_ID,
+                    .tid = TH_NO_ID,
+                    .hook = hook,
+                    .cpu = trace->cpu,
+                    .version = ref->at[0],
+                    .kind = ref->kind,
+                    .opcode = (uint8_t)hook,
+                    .pointer_size = WIDE_KINDS >> ref->kind & 1 ? 8 : 4};
+  if (!perfinfo) {
+    event.tid = th_load_u32(ref->at + 0x08);
+    event.pid = th_load_u32(ref->at + 0x0c);
+  }
+  return TH_LIKELY(hook >> 8 == 0x10) ? take_heap(trace, &event) : take_event(trace, &event);
+}
+
+TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
+  trace->now = ref->time;
+  if (ref->time > trace->counts.last_time)
+    trace->counts.last_time = ref->time;
+  if (TH_UNLIKELY(!(HOOK_KINDS >> ref->kind & 1)))
+    return take_any(trace, ref);
+  uint32_t hook = th_load_u16(ref->at + 6);
+  trace->counts.events_by_hook[hook]++;
+  /* A second byte that is not 0 says that the header is longer. */
+  return TH_LIKELY(ref->at[1] == 0) ? take_plain(trace, ref, hook) : take_any(trace, ref);
+}
+
+th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *failure) {
+  for (; events > 0 && !trace->ended; events--) {
     /* A full batch: look whether the oldest one can go before another is begun. */
     if (TH_UNLIKELY(th_heap_queue_is_full(&trace->queue)) &&
         th_heap_queue_ready(&trace->queue, trace->now, false))
       break;
-    th_status status = th_stream_next(trace->stream, &event, &got, failure);
-    if (TH_UNLIKELY(status))
-      return status;
-    if (TH_UNLIKELY(!got))
-      break;
-    trace->now = event.time;
-    if (event.time > trace->counts.last_time)
-      trace->counts.last_time = event.time;
-    if (TH_LIKELY(HOOK_KINDS >> event.kind & 1))
-      trace->counts.events_by_hook[event.hook & (TH_HOOKS - 1)]++;
-    else if (INSTANCE_KINDS >> event.kind & 1)
+    if (TH_UNLIKELY(trace->ref == trace->ref_count)) {
+      th_status status =
+          th_stream_refs(trace->stream, &trace->refs, &trace->ref_count, failure);
+      if (status)
+        return status;
+      trace->ref = 0;
+      trace->leaf = LEAF_NONE;
+      trace->ended = trace->ref_count == 0;
       continue;
-    bool done = th_is_heap_event(&event) ? take_heap(trace, &event) : take_event(trace, &event);
-    if (TH_UNLIKELY(!done))
+    }
+    if (TH_UNLIKELY(!take_ref(trace, &trace->refs[trace->ref++])))
       return th_fail_memory(failure);
   }
-  trace->ended = !got;
-  *more = got;
+  *more = !trace->ended;
   return TH_OK;
 }
 
