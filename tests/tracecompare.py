@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import etlref
 import toolhelp as th
 
@@ -139,12 +141,16 @@ def compare(data: bytes, threads_used: int = 0) -> None:
     try:
         result = etlref.decode(data)
     except etlref.Corrupt as refusal:
-        try:
-            th.open_trace(data)
-        except th.CorruptTrace as error:
-            assert error.offset == refusal.offset
-            return
-        raise AssertionError("the C reader accepts what the reference refuses") from refusal
+        refused_at = refusal.offset
+    else:
+        _compare(data, result, threads_used)
+        return
+    with pytest.raises(th.CorruptTrace) as caught:
+        th.open_trace(data)
+    assert caught.value.offset == refused_at
+
+
+def _compare(data: bytes, result: etlref.Result, threads_used: int) -> None:
     with th.open_trace(data, threads=threads_used) as trace:
         assert heap_rows(trace) == expected_rows(result.heap_events)
         assert figures(trace.info) == figures(result.info)

@@ -1,4 +1,4 @@
-"""Where the bytes of a trace come from: files, memory, streams and the archives traces travel in."""
+"""Where the bytes of a trace come from: files, memory, streams, archives."""
 
 from __future__ import annotations
 

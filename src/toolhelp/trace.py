@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["Trace", "open_trace"]
 
 _COMPRESSED_MODE = 0x04000000
 _CLOCKS = {2: "system", 3: "cycles"}
-_FILETIME_ZERO = datetime(1601, 1, 1, tzinfo=timezone.utc)
+_FILETIME_ZERO = datetime(1601, 1, 1, tzinfo=UTC)
 _HEADER_KINDS = ("stack", "process", "thread", "image", "imageid", "lost", "other")
 
 _COUNTS_OF_FILE = (
@@ -79,9 +79,9 @@ class Trace:
         self._opened: Opened | None = opened
         self._threads = threads
         self._lock = threading.Lock()
-        self._summary: Any = None
+        self._summary: _core.TracePass | None = None
         self._facts: dict[str, Any] | None = None
-        self._first: Any = _core.trace_pass(opened.source, threads)
+        self._first: _core.TracePass | None = _core.trace_pass(opened.source, threads)
 
     def __enter__(self) -> Trace:
         return self
@@ -110,7 +110,7 @@ class Trace:
             raise ValueError("the trace is closed")
         return opened
 
-    def _begin(self) -> Any:
+    def _begin(self) -> _core.TracePass:
         """A pass that nobody else has begun; the one that opening made serves first."""
         opened = self._source()
         with self._lock:
@@ -130,14 +130,15 @@ class Trace:
         run.run(None if progress is None else lambda done: progress(done, size))
         self._keep(run)
 
-    def _keep(self, run: Any) -> None:
+    def _keep(self, run: _core.TracePass) -> None:
         with self._lock:
             if self._summary is None:
                 self._facts = run.facts()
                 self._summary = run
 
-    def _whole(self) -> Any:
+    def _whole(self) -> _core.TracePass:
         self.read()
+        assert self._summary is not None
         return self._summary
 
     def _counted(self) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class Trace:
         size, run = self._source().size, self._begin()
         return self._batches(_watched(run, size, progress), run)
 
-    def _batches(self, batches: Iterator[Table[Any]], run: Any) -> Iterator[Table[Any]]:
+    def _batches(self, batches: Iterator[Table[Any]], run: _core.TracePass) -> Iterator[Table[Any]]:
         yield from batches
         self._keep(run)
 
@@ -226,7 +227,9 @@ class Trace:
         return _watched(run, opened.size, progress)
 
 
-def _watched(run: Any, size: int, progress: Progress | None) -> Iterator[Table[Any]]:
+def _watched(
+    run: _core.TracePass | _core.TraceEvents, size: int, progress: Progress | None
+) -> Iterator[Table[Any]]:
     """The batches of a run; `progress` is told after each."""
     if progress is None:
         batches: Iterator[Table[Any]] = run
@@ -234,7 +237,9 @@ def _watched(run: Any, size: int, progress: Progress | None) -> Iterator[Table[A
     return _told(run, size, progress)
 
 
-def _told(run: Any, size: int, progress: Progress) -> Iterator[Table[Any]]:
+def _told(
+    run: _core.TracePass | _core.TraceEvents, size: int, progress: Progress
+) -> Iterator[Table[Any]]:
     for batch in run:
         progress(run.bytes_read(), size)
         yield batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -10,8 +11,7 @@ from typing import IO, Any, TypeVar
 
 import click
 
-import toolhelp as th
-
+from ..trace import Trace, open_trace
 from . import exits, progress
 from .output import opened, output_options
 from .tables import plain, shown
@@ -21,7 +21,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
-class Size(click.ParamType):
+class Size(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Bytes, with KiB, MB, G ... behind: powers of 1024."""
 
     name = "size"
@@ -53,12 +53,10 @@ def trace_options(function: _F) -> _F:
     return click.argument("file", metavar="FILE")(function)
 
 
-def open_file(
-    file: str, threads: int | None, max_expand: int, member: str | None
-) -> th.Trace:
+def open_file(file: str, threads: int | None, max_expand: int, member: str | None) -> Trace:
     """The trace of the command line; `-` is standard input."""
     source: Any = click.get_binary_stream("stdin") if file == "-" else file
-    return th.open_trace(source, threads=threads, max_expand=max_expand, member=member)
+    return open_trace(source, threads=threads, max_expand=max_expand, member=member)
 
 
 @click.command()
@@ -155,10 +153,10 @@ def events(
     force: bool,
 ) -> None:
     """Write the events of the trace FILE in the order of their time."""
-    writer: Callable[..., None]
-    writer = {"table": _text, "json": _json, "csv": _csv, "parquet": _parquet}[form]
+    writers: dict[str, Callable[[IO[Any], Iterator[Any]], None]]
+    writers = {"table": _text, "json": _json, "csv": _csv, "parquet": _parquet}
     if form == "parquet":
-        import pyarrow  # noqa: F401 (before anything is written)
+        importlib.import_module("pyarrow")  # complains before anything is written
     with (
         open_file(file, threads, max_expand, member) as trace,
         progress.shown("reading") as report,
@@ -168,10 +166,10 @@ def events(
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         with opened(output, force, binary=form == "parquet") as stream:
-            writer(stream, _limited(batches, limit))
+            writers[form](stream, _limited(batches, limit))
 
 
-def _batches(trace: th.Trace, kinds: tuple[str, ...], report: Any) -> Iterator[Any]:
+def _batches(trace: Trace, kinds: tuple[str, ...], report: Any) -> Iterator[Any]:
     """Decoded heap events when nothing but such is asked for, else events as in the file."""
     if not kinds or any(kind.split(".")[0] != "heap" for kind in kinds):
         return trace.events(kinds or None, progress=report)
@@ -254,10 +252,8 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _parquet(stream: IO[bytes], batches: Iterator[Any]) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    writer = None
+    pyarrow = importlib.import_module("pyarrow")
+    parquet = importlib.import_module("pyarrow.parquet")
     first = next(batches, None)
     if first is None:
         raise exits.OutputFailed("there are no such events, so there is no Parquet file to write")
@@ -269,4 +265,3 @@ def _parquet(stream: IO[bytes], batches: Iterator[Any]) -> None:
             writer.write_table(pyarrow.table(batch).cast(table.schema))
     finally:
         writer.close()
-
