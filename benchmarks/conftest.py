@@ -20,9 +20,7 @@ def machine():
     tid = 10_000
     for place, pid in enumerate(pids):
         count = share + (place < left)
-        core.fake_process(
-            pid, 4, f"program{place % 60}.exe", threads=list(range(tid, tid + count))
-        )
+        core.fake_process(pid, 4, f"program{place % 60}.exe", threads=list(range(tid, tid + count)))
         tid += count
     for place in range(MODULES):
         pid = pids[place % OWNERS]
