@@ -75,6 +75,7 @@ typedef struct view_layout {
 static int column_getbuffer(column_object *self, Py_buffer *view, int flags) {
   th_type type = type_of(self);
   const th_type_traits *traits = &th_types[type];
+  view->obj = NULL; /* what a failure leaves */
   if (!traits->format || (has_codes(type) && !self->codes)) {
     PyErr_Format(PyExc_BufferError, "a column of %s has no plain buffer%s", traits->text,
                  has_codes(type) ? "; its .codes have" : "");

@@ -166,16 +166,23 @@ static PyObject *closed_error(void) {
   return NULL;
 }
 
-/* None at the end of the list, an exception for any other code. */
-static PyObject *end_or_raise(snapshot_object *self, const char *function, uint32_t code) {
-  if (code == TH_ERROR_NO_MORE_FILES)
-    Py_RETURN_NONE;
+static PyObject *raise_code(snapshot_object *self, const char *function, uint32_t code,
+                            th_status status) {
   th_failure failure;
   if (self->flags & (TH_SNAP_MODULE | TH_SNAP_MODULE32 | TH_SNAP_HEAP_LIST))
     th_fail_process(&failure, function, code, self->pid ? self->pid : th_sys_current_pid());
   else
     th_fail_system(&failure, function, code);
+  failure.status = status;
+  failure.reason = TH_REASON_UNKNOWN; /* told for TH_PARTIAL alone */
   return th_py_raise(th_core_state_of_type(TH_TYPE(self)), &failure);
+}
+
+/* None at the end of the list, an exception for any other code. */
+static PyObject *end_or_raise(snapshot_object *self, const char *function, uint32_t code) {
+  if (code == TH_ERROR_NO_MORE_FILES)
+    Py_RETURN_NONE;
+  return raise_code(self, function, code, TH_SYSTEM);
 }
 
 #define STEP(method, call, row_type, function, to_row)                                             \
@@ -254,14 +261,24 @@ static PyObject *snapshot_exit(snapshot_object *self, PyObject *args) {
   return snapshot_close(self, NULL);
 }
 
+static bool is_open(snapshot_object *self) {
+  bool open;
+  Py_BEGIN_ALLOW_THREADS
+  th_mutex_lock(&self->lock);
+  open = self->open;
+  th_mutex_unlock(&self->lock);
+  Py_END_ALLOW_THREADS
+  return open;
+}
+
 static PyObject *snapshot_handle(snapshot_object *self, void *closure) {
   (void)closure;
-  return self->open ? PyLong_FromUnsignedLongLong(self->handle) : closed_error();
+  return is_open(self) ? PyLong_FromUnsignedLongLong(self->handle) : closed_error();
 }
 
 static PyObject *snapshot_closed(snapshot_object *self, void *closure) {
   (void)closure;
-  return PyBool_FromLong(!self->open);
+  return PyBool_FromLong(!is_open(self));
 }
 
 static void snapshot_dealloc(snapshot_object *self) {
@@ -354,11 +371,11 @@ static PyObject *create_snapshot(PyObject *module, PyObject *args) {
   code = th_sys_create_snapshot(flags, pid, &handle);
   Py_END_ALLOW_THREADS
   if (code) {
-    PyObject *result = end_or_raise(self, "CreateToolhelp32Snapshot", code);
-    Py_XDECREF(result);
+    raise_code(self, "CreateToolhelp32Snapshot", code,
+               code == TH_ERROR_BAD_LENGTH     ? TH_RACE
+               : code == TH_ERROR_PARTIAL_COPY ? TH_PARTIAL
+                                               : TH_SYSTEM);
     Py_DECREF(self);
-    if (!PyErr_Occurred()) /* 18 is no end of a list here */
-      PyErr_Format(PyExc_OSError, "CreateToolhelp32Snapshot failed: Windows error %u", code);
     return NULL;
   }
   self->handle = handle;

@@ -210,5 +210,7 @@ static PyMethodDef general_methods[] = {
 int fake_control_exec(PyObject *module) {
   if (PyModule_AddFunctions(module, general_methods) < 0)
     return -1;
-  return PyModule_AddFunctions(module, fake_world_methods);
+  if (PyModule_AddFunctions(module, fake_world_methods) < 0)
+    return -1;
+  return fake_table_exec(module);
 }
