@@ -208,12 +208,14 @@ def fake():
 
     core = _core()
     core.fake_reset()
-    gc.collect()
+    if core.fake_live_blocks():
+        gc.collect()
     blocks = core.fake_live_blocks()
     yield core
     core.fake_hook(None)
     core.fake_alloc_fail(0)
-    gc.collect()
+    if core.fake_handles() or core.fake_live_blocks() != blocks:
+        gc.collect()
     handles, faults = core.fake_handles(), core.fake_faults()
     left = core.fake_live_blocks() - blocks
     core.fake_reset()

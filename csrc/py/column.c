@@ -184,7 +184,10 @@ static PyObject *column_to_numpy(column_object *self, PyObject *args) {
   th_type type = type_of(self);
   PyObject *array = NULL;
   if (th_types[type].format && (self->codes || !has_codes(type)) && !any_missing(self)) {
-    array = PyObject_CallMethod(numpy, "asarray", "O", (PyObject *)self);
+    /* The view is made here: NumPy takes a failing buffer for none, and would copy items. */
+    PyObject *view = PyMemoryView_FromObject((PyObject *)self);
+    array = view ? PyObject_CallMethod(numpy, "asarray", "O", view) : NULL;
+    Py_XDECREF(view);
   } else {
     /* Filled one by one: numpy.array() would make a matrix of equally long tuples. */
     array = PyObject_CallMethod(numpy, "empty", "ns", column_length(self), "O");

@@ -63,21 +63,26 @@ static bool start(th_core_state *state, const th_schema *schema, row_builder *bu
   return builder->row != NULL;
 }
 
+/* Takes over `value`. After a failure nothing more is put, or made: no call into Python may be made
+   while an exception is set. */
 static void put(row_builder *builder, PyObject *value) {
-  if (!value)
-    Py_CLEAR(builder->row);
-  if (builder->row)
+  if (value)
     PyStructSequence_SetItem(builder->row, builder->next++, value);
   else
-    Py_XDECREF(value);
+    Py_CLEAR(builder->row);
 }
 
 static void put_u(row_builder *builder, uint64_t value) {
-  put(builder, PyLong_FromUnsignedLongLong(value));
+  if (builder->row)
+    put(builder, PyLong_FromUnsignedLongLong(value));
 }
-static void put_i(row_builder *builder, int32_t value) { put(builder, PyLong_FromLong(value)); }
+static void put_i(row_builder *builder, int32_t value) {
+  if (builder->row)
+    put(builder, PyLong_FromLong(value));
+}
 static void put_text(row_builder *builder, const uint16_t *text, size_t capacity) {
-  put(builder, th_py_text(text, th_text_units(text, capacity)));
+  if (builder->row)
+    put(builder, th_py_text(text, th_text_units(text, capacity)));
 }
 
 static PyObject *process_row(th_core_state *state, const th_sys_process *entry) {
@@ -237,18 +242,22 @@ static uint32_t close_once(snapshot_object *self) {
 
 PyDoc_STRVAR(close_doc, "close($self, /)\n--\n\nCloses the handle (CloseHandle); again: nothing.");
 
-static PyObject *snapshot_close(snapshot_object *self, PyObject *ignored) {
-  (void)ignored;
+static PyObject *close_and_tell(snapshot_object *self, bool quiet) {
   uint32_t code;
   Py_BEGIN_ALLOW_THREADS
   code = close_once(self);
   Py_END_ALLOW_THREADS
-  if (code) {
+  if (code && !quiet) {
     th_failure failure;
     th_fail_system(&failure, "CloseHandle", code);
     return th_py_raise(th_core_state_of_type(TH_TYPE(self)), &failure);
   }
   Py_RETURN_NONE;
+}
+
+static PyObject *snapshot_close(snapshot_object *self, PyObject *ignored) {
+  (void)ignored;
+  return close_and_tell(self, false);
 }
 
 static PyObject *snapshot_enter(PyObject *self, PyObject *ignored) {
@@ -257,8 +266,10 @@ static PyObject *snapshot_enter(PyObject *self, PyObject *ignored) {
 }
 
 static PyObject *snapshot_exit(snapshot_object *self, PyObject *args) {
-  (void)args;
-  return snapshot_close(self, NULL);
+  PyObject *kind = Py_None, *value, *traceback;
+  if (!PyArg_ParseTuple(args, "|OOO:__exit__", &kind, &value, &traceback))
+    return NULL;
+  return close_and_tell(self, kind != Py_None); /* the failure on its way tells more */
 }
 
 static bool is_open(snapshot_object *self) {
