@@ -200,7 +200,7 @@ def shared_etl() -> Path:
 
 
 @pytest.fixture
-def fake():
+def fake(request):
     """`toolhelp._core` of the fake build, reset; at its end nothing may be open or left over."""
     if not is_fake():
         pytest.skip(FACTS["fake"].otherwise)
@@ -214,6 +214,7 @@ def fake():
     yield core
     core.fake_hook(None)
     core.fake_alloc_fail(0)
+    request.node.funcargs.clear()  # what other fixtures gave to the test
     if core.fake_handles() or core.fake_live_blocks() != blocks:
         gc.collect()
     handles, faults = core.fake_handles(), core.fake_faults()

@@ -106,7 +106,9 @@ def test_many_rows_grow_the_table(fake):
     assert tuple(threads[11999]) == (15007, 1500, 8)
 
 
-@pytest.mark.parametrize("name", ["", "한글-é-\U0001f600.exe", "a\ud800b", "\udc00\udbff", "n" * 259])
+@pytest.mark.parametrize(
+    "name", ["", "한글-é-\U0001f600.exe", "a\ud800b", "\udc00\udbff", "n" * 259]
+)
 def test_names_are_kept_as_they_are(fake, name):
     fake.fake_process(1, 0, name)
     assert th.processes()[0].name == name
