@@ -2,9 +2,10 @@
 #ifndef TH_PY_TRACE_H
 #define TH_PY_TRACE_H
 
+#include "py/core.h" /* first: Python.h sets what the system's headers look at */
+
 #include "etl/source.h"
 #include "etl/trace.h"
-#include "py/core.h"
 
 /* Places in th_core_state.trace_types. */
 enum { TH_TRACE_TYPE_SOURCE, TH_TRACE_TYPE_PASS, TH_TRACE_TYPE_EVENTS, TH_TRACE_TYPE_FREE };
