@@ -46,6 +46,10 @@ NOT_COPIED = shutil.ignore_patterns(
     "turtledemo", "ensurepip", "config-*",
 )  # fmt: skip
 
+# Wine has the api-ms-win-* names itself. Through _wmi the platform module (3.12) asks Wine for more
+# than it has, which ends the process; without _wmi it asks elsewhere.
+UNWANTED = ("api-ms-", "_wmi.")
+
 MINOR = sys.version_info.minor
 
 
@@ -114,8 +118,7 @@ def _unpack_interpreter(wheel: Path, folder: Path) -> None:
         for entry in archive.namelist():
             path = PurePosixPath(entry)
             name = path.name.lower()
-            # Wine has the api-ms-win-* names itself; "cp313t" files are for free threading.
-            if path.parent.name != "deploy_libs" or name.startswith("api-ms-") or "t-win" in name:
+            if path.parent.name != "deploy_libs" or name.startswith(UNWANTED) or "t-win" in name:
                 continue
             where = folder if name in at_root else folder / "DLLs"
             (where / path.name).write_bytes(archive.read(entry))
