@@ -231,6 +231,7 @@ def memcheck(place: Place) -> None:
         raise Missing(packages.advice(missing))
     place.package()
     valgrind = ["valgrind", "-q", "--error-exitcode=99", "--num-callers=30"]
+    valgrind.append("--suppressions=tests/valgrind.supp")
     env = {"PYTHONPATH": place.fake(), "PYTHONMALLOC": "malloc"}
     run([*valgrind, place.python, "tests/memcheck.py"], env=env, limit=240)
 
