@@ -1,7 +1,7 @@
 """Builds the package over the fake system with the bare loops beside it: `build.py [--full-api]`.
 
-Prints its folder. The `_core` in it exports the scripted Windows calls as plain C functions, so that
-ctypes can walk the very same system.
+Prints its folder. The `_core` in it exports the scripted Windows calls as plain C functions, so
+that ctypes can walk the very same system.
 """
 
 from __future__ import annotations
