@@ -1,6 +1,8 @@
 /* Reads one trace and prints what the reader met, as JSON: for tests that look at the reader alone.
 
-     etl_dump [--memory] [--threads N] FILE */
+     etl_dump [--memory] [--threads N] [--events] FILE
+
+   With --events each event has a line of its own before that. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/mem.h"
@@ -66,7 +68,28 @@ static uint64_t mix_event(uint64_t hash, const th_event *e) {
   return e->guid ? mix(hash, e->guid, 16) : hash;
 }
 
-static int run(const th_source *source, unsigned threads) {
+static void print_id(const char *name, uint32_t id) {
+  if (id == UINT32_MAX)
+    printf(", \"%s\": null", name);
+  else
+    printf(", \"%s\": %u", name, id);
+}
+
+static void print_event(const th_event *e) {
+  printf("{\"header\": \"%s\", \"time\": %" PRId64 ", \"offset\": %" PRIu64
+         ", \"cpu\": %u, \"logger\": %u, \"pointer_size\": %u, \"op\": %u, \"version\": %u",
+         th_header_kind_name(e->kind), e->time, e->offset, e->cpu, e->logger, e->pointer_size,
+         e->opcode, e->version);
+  print_id("pid", e->pid);
+  print_id("tid", e->tid);
+  print_id("hook", e->hook);
+  printf(", \"extended_size\": %u, \"payload\": \"", e->extended_size);
+  for (uint32_t i = 0; i < e->size; i++)
+    printf("%02x", e->payload[i]);
+  printf("\"}\n");
+}
+
+static int run(const th_source *source, unsigned threads, bool events) {
   static uint64_t hooks[65536];
   th_stream *stream;
   th_failure failure = {0};
@@ -87,6 +110,8 @@ static int run(const th_source *source, unsigned threads) {
     inversions += event.time < before;
     before = event.time;
     hash = mix_event(hash, &event);
+    if (events)
+      print_event(&event);
   }
   if (failure.status != TH_OK) {
     print_failure(&failure);
@@ -109,12 +134,14 @@ static int run(const th_source *source, unsigned threads) {
 }
 
 int main(int argc, char **argv) {
-  bool in_memory = false;
+  bool in_memory = false, events = false;
   unsigned threads = 0;
   const char *path = NULL;
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--memory"))
       in_memory = true;
+    else if (!strcmp(argv[i], "--events"))
+      events = true;
     else if (!strcmp(argv[i], "--threads") && i + 1 < argc)
       threads = (unsigned)strtoul(argv[++i], NULL, 10);
     else
@@ -123,7 +150,7 @@ int main(int argc, char **argv) {
   int file = path ? open(path, O_RDONLY) : -1;
   th_source source = {.file = file};
   if (file < 0 || th_file_size(file, &source.size)) {
-    fprintf(stderr, "usage: etl_dump [--memory] [--threads N] FILE\n");
+    fprintf(stderr, "usage: etl_dump [--memory] [--threads N] [--events] FILE\n");
     return 2;
   }
   uint8_t *bytes = NULL;
@@ -134,7 +161,7 @@ int main(int argc, char **argv) {
       return 2;
     source.memory = bytes;
   }
-  int code = run(&source, threads);
+  int code = run(&source, threads, events);
   free(bytes);
   close(file);
   return code;
