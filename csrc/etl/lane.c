@@ -2,10 +2,6 @@
 
 #include "etl/layout.h"
 
-#define NO_LEAF UINT32_MAX
-
-static th_lane *lane_of(th_lanes *lanes, uint32_t lane) { return &lanes->lanes[lane]; }
-
 /* --- runs ------------------------------------------------------------------------------------ */
 
 static void give_back(th_lanes *lanes, th_run *run) {
@@ -30,140 +26,187 @@ static th_run *take_run(th_lanes *lanes) {
   return run;
 }
 
-/* Reads the lane's next buffer and walks it. */
-static th_status read_next(th_lanes *lanes, th_lane *lane, th_failure *failure) {
-  const th_index_entry *entry = &lanes->index.entries.items[lane->next_entry];
-  if (lanes->held > lanes->held_max - entry->full) {
-    free_unused(lanes);
-    if (lanes->held > lanes->held_max - entry->full)
-      return th_fail_corrupt(failure, entry->offset,
-                             "the packed buffers expand to more than any sound trace has at once");
+static bool room_for(th_lanes *lanes, uint64_t bytes) {
+  if (lanes->held <= lanes->held_max - bytes)
+    return true;
+  free_unused(lanes);
+  return lanes->held <= lanes->held_max - bytes;
+}
+
+static void note_backwards(th_lanes *lanes, th_lane *lane, uint64_t events) {
+  if (!events)
+    return;
+  lanes->counts->reordered += events;
+  lanes->counts->unordered_streams += !lane->backward;
+  lane->backward = lane->windowed = true;
+}
+
+/* Makes a run of the bytes that were read: at its first event, listed when the lane wants it.
+   *some is false when the buffer holds no event. */
+static th_status start(th_lanes *lanes, th_lane *lane, th_run *run, bool *some,
+                       th_failure *failure) {
+  th_stream_counts before = *lanes->counts;
+  *some = th_run_start(run, lane->time, lanes->counts);
+  if (!*some)
+    return TH_OK;
+  bool late = lane->started && run->next_time < lane->time;
+  bool ordered = th_run_advance(run, lanes->counts);
+  if (ordered && !late && !lane->windowed)
+    return TH_OK;
+  uint64_t backwards;
+  if (!th_run_list(run, lanes->counts, &backwards)) {
+    *lanes->counts = before; /* it will be tried again */
+    return th_fail_memory(failure);
   }
+  lane->time = run->latest;
+  note_backwards(lanes, lane, backwards + late);
+  return TH_OK;
+}
+
+/* The lane's next buffer as a run; *run is NULL when it has no event in it. */
+static th_status begin_next(th_lanes *lanes, th_lane *lane, th_run **begun, th_failure *failure) {
+  const th_index_entry *entry = &lanes->index.entries.items[lane->next_entry];
+  if (!room_for(lanes, entry->full))
+    return th_fail_corrupt(failure, entry->offset,
+                           "the packed buffers expand to more than any sound trace has at once");
   th_run *run = take_run(lanes);
   if (!run)
     return th_fail_memory(failure);
   size_t held = th_run_held(run);
+  bool some = false;
   th_status status =
       th_buffer_read(&lanes->source, entry, lanes->format, &lanes->tools, &run->buffer, failure);
-  run->events.count = run->at = 0;
-  run->entry = lane->next_entry;
-  uint64_t backwards = 0;
-  if (status == TH_OK && run->buffer.state == TH_BUFFER_READY) {
-    th_walk walk = {.bytes = run->buffer.bytes,
-                    .end = run->buffer.end,
-                    .cut = (entry->flags & TH_ENTRY_CUT) || run->buffer.shrunk,
-                    .first = !lane->started};
-    if (!th_walk_buffer(&walk, &lane->time, &run->events, lanes->counts, &backwards))
-      status = th_fail_memory(failure);
+  bool ready = status == TH_OK && run->buffer.state == TH_BUFFER_READY;
+  if (ready) {
+    run->entry = lane->next_entry;
+    run->lane = (uint32_t)(lane - lanes->lanes);
+    run->cut = (entry->flags & TH_ENTRY_CUT) || run->buffer.shrunk;
+    status = start(lanes, lane, run, &some, failure);
   }
   lanes->held += th_run_held(run) - held;
-  if (status != TH_OK) {
+  if (status == TH_OK) {
+    lane->next_entry = entry->next;
+    lanes->counts->bytes_read += entry->size;
+    lanes->counts->truncated |= run->buffer.shrunk;
+    if (!ready) {
+      lanes->counts->buffers_skipped++;
+      lanes->counts->bytes_skipped += entry->size - TH_BUFFER_HEAD;
+    }
+  }
+  if (!some) {
     give_back(lanes, run);
-    return status;
+    run = NULL;
   }
-  lane->next_entry = entry->next;
-  lanes->counts->bytes_read += entry->size;
-  lanes->counts->truncated |= run->buffer.shrunk;
-  if (run->buffer.state != TH_BUFFER_READY) {
-    lanes->counts->buffers_skipped++;
-    lanes->counts->bytes_skipped += entry->size - TH_BUFFER_HEAD;
-  }
-  if (!run->events.count) {
-    give_back(lanes, run);
-    return TH_OK;
-  }
-  lane->started = true;
-  if (backwards) {
-    lanes->counts->reordered += backwards;
-    lanes->counts->unordered_streams += !lane->unordered;
-    lane->unordered = true;
-    th_run_sort(run);
-  }
-  run->next = NULL;
-  if (lane->coming)
-    lane->last_coming->next = run;
-  else
-    lane->coming = run;
-  lane->last_coming = run;
-  lane->coming_bytes += entry->full;
-  return TH_OK;
-}
-
-static bool wants_more(const th_lane *lane) {
-  if (lane->next_entry == TH_NO_ENTRY)
-    return false;
-  if (!lane->coming || lane->coming_bytes < TH_LANE_AHEAD)
-    return true;
-  return false;
+  if (status == TH_OK)
+    *begun = run;
+  return status;
 }
 
 /* --- the merge ------------------------------------------------------------------------------- */
 
-static th_merge_key key_of(const th_leaf *leaf, uint32_t number) {
-  const th_run *run = leaf->run;
-  return run ? th_merge_key_of(run->events.items[run->at].time, run->entry, number)
-             : TH_MERGE_EMPTY;
+/* Room for one more leaf, so that entering cannot fail. */
+static bool room_for_leaf(th_lanes *lanes) {
+  return th_vec_reserve(&lanes->leaves, lanes->leaves.count + 1) &&
+         th_vec_reserve(&lanes->origins, lanes->leaves.count + 1);
 }
 
-/* The lane's first coming run enters the merge at `leaf`, which is empty. */
-static void enter(th_lanes *lanes, uint32_t number, uint32_t leaf) {
-  th_lane *lane = lane_of(lanes, number);
-  th_run *run = lane->coming;
+/* Puts the run where its rank is: mostly it is the latest. */
+static void enter(th_lanes *lanes, th_run *run) {
+  th_lane *lane = &lanes->lanes[run->lane];
   const th_index_entry *entry = &lanes->index.entries.items[run->entry];
-  lane->coming = run->next;
-  lane->coming_bytes -= entry->full;
+  lane->started = true;
   lane->active++;
   lane->active_bytes += entry->full;
-  lanes->leaves.items[leaf] = (th_leaf){.run = run,
-                                        .bytes = run->buffer.bytes,
-                                        .offset = entry->offset,
-                                        .lane = number,
-                                        .cpu = entry->cpu,
-                                        .logger = entry->logger,
-                                        .packed = (entry->flags & TH_ENTRY_PACKED) != 0};
-}
-
-static bool window_open(const th_lane *lane) {
-  return lane->active < TH_LANE_WINDOW_RUNS || lane->active_bytes < TH_LANE_WINDOW;
-}
-
-/* An empty leaf: `preferred` when it is one, any other, a new one; false: no memory. */
-static bool empty_leaf(th_lanes *lanes, uint32_t preferred, uint32_t *leaf) {
-  *leaf = preferred;
-  if (!lanes->leaves.items[preferred].run)
-    return true;
-  for (*leaf = 0; *leaf < lanes->leaves.count; ++*leaf)
-    if (!lanes->leaves.items[*leaf].run)
-      return true;
-  return th_vec_push(&lanes->leaves, (th_leaf){0});
-}
-
-/* Everything the lane should have in the merge goes there. `leaf` is the lane's own. *others: a
-   leaf besides that one changed, the tree has to be built anew. */
-static th_status fill_lane(th_lanes *lanes, uint32_t number, uint32_t leaf, bool *others,
-                           th_failure *failure) {
-  th_lane *lane = lane_of(lanes, number);
-  th_status status;
-  while (true) {
-    while (wants_more(lane))
-      if ((status = read_next(lanes, lane, failure)) != TH_OK)
-        return status;
-    if (!lane->coming || (lane->active && !(lane->unordered && window_open(lane))))
-      return TH_OK;
-    uint32_t place;
-    if (!empty_leaf(lanes, leaf, &place))
-      return th_fail_memory(failure);
-    *others |= place != leaf;
-    enter(lanes, number, place);
+  size_t at = lanes->leaves.count++;
+  lanes->origins.count++;
+  for (; at && lanes->leaves.items[at - 1]->entry > run->entry; at--) {
+    lanes->leaves.items[at] = lanes->leaves.items[at - 1];
+    lanes->origins.items[at] = lanes->origins.items[at - 1];
   }
+  lanes->leaves.items[at] = run;
+  lanes->origins.items[at] = (th_event_origin){.bytes = run->buffer.bytes,
+                                               .offset = entry->offset,
+                                               .cpu = entry->cpu,
+                                               .logger = entry->logger,
+                                               .packed = (entry->flags & TH_ENTRY_PACKED) != 0};
+  lanes->built = false;
+}
+
+static void leave(th_lanes *lanes, uint32_t leaf) {
+  th_run *run = lanes->leaves.items[leaf];
+  th_lane *lane = &lanes->lanes[run->lane];
+  lane->active--;
+  lane->active_bytes -= lanes->index.entries.items[run->entry].full;
+  if (!run->listed)
+    lane->time = run->time;
+  give_back(lanes, run);
+  lanes->leaves.count--;
+  lanes->origins.count--;
+  for (size_t at = leaf; at < lanes->leaves.count; at++) {
+    lanes->leaves.items[at] = lanes->leaves.items[at + 1];
+    lanes->origins.items[at] = lanes->origins.items[at + 1];
+  }
+  lanes->built = false;
+}
+
+static bool wants_another(const th_lanes *lanes, const th_lane *lane) {
+  if (lane->next_entry == TH_NO_ENTRY)
+    return false;
+  if (!lane->active)
+    return true;
+  return lane->windowed && lanes->leaves.count < TH_MAX_LEAVES &&
+         (lane->active < TH_WINDOW_RUNS || lane->active_bytes < TH_WINDOW_BYTES);
+}
+
+/* Everything the lane should have in the merge goes there. */
+static th_status fill(th_lanes *lanes, uint32_t number, th_failure *failure) {
+  th_lane *lane = &lanes->lanes[number];
+  while (wants_another(lanes, lane)) {
+    th_run *run;
+    if (!room_for_leaf(lanes))
+      return th_fail_memory(failure);
+    th_status status = begin_next(lanes, lane, &run, failure);
+    if (status != TH_OK)
+      return status;
+    if (run)
+      enter(lanes, run);
+  }
+  return TH_OK;
 }
 
 static th_status build(th_lanes *lanes, th_failure *failure) {
-  if (!th_merge_grow(&lanes->merge, (uint32_t)lanes->leaves.count))
+  th_merge *merge = &lanes->merge;
+  uint32_t count = (uint32_t)lanes->leaves.count;
+  if (!th_merge_grow(merge, count))
     return th_fail_memory(failure);
-  for (uint32_t leaf = 0; leaf < lanes->leaves.count; leaf++)
-    lanes->merge.leaves[leaf] = key_of(&lanes->leaves.items[leaf], leaf);
-  th_merge_build(&lanes->merge);
+  merge->base = INT64_MAX;
+  for (uint32_t leaf = 0; leaf < count; leaf++)
+    if (lanes->leaves.items[leaf]->time < merge->base)
+      merge->base = lanes->leaves.items[leaf]->time;
+  uint64_t *keys = th_merge_leaves(merge);
+  for (uint32_t leaf = 0; leaf < merge->width; leaf++)
+    keys[leaf] = leaf < count ? th_merge_key(merge, lanes->leaves.items[leaf]->time, leaf)
+                              : TH_MERGE_EMPTY;
+  th_merge_build(merge);
+  lanes->built = true;
+  return TH_OK;
+}
+
+/* The run at `unsorted` showed an event that is earlier than the one before it: from here on it
+   goes by a list, and the lane by a window. */
+static th_status sort_run(th_lanes *lanes, th_failure *failure) {
+  th_run *run = lanes->leaves.items[lanes->unsorted];
+  uint64_t backwards;
+  size_t held = th_run_held(run);
+  bool listed = th_run_list(run, lanes->counts, &backwards);
+  lanes->held += th_run_held(run) - held;
+  if (!listed)
+    return th_fail_memory(failure);
+  lanes->lanes[run->lane].time = run->latest;
+  note_backwards(lanes, &lanes->lanes[run->lane], backwards);
+  lanes->unsorted = TH_NO_LEAF;
+  lanes->unfilled = run->lane;
+  lanes->built = false;
   return TH_OK;
 }
 
@@ -171,69 +214,54 @@ static th_status build(th_lanes *lanes, th_failure *failure) {
 
 th_status th_lanes_init(th_lanes *lanes, int64_t zero, th_failure *failure) {
   size_t count = lanes->index.lanes.count;
-  lanes->spent = NO_LEAF;
+  lanes->spent = lanes->unsorted = lanes->unfilled = TH_NO_LEAF;
+  /* A sound trace has a buffer or two of each processor at hand; what packed buffers claim to
+     expand to is not to be trusted beyond that. */
   lanes->held_max = UINT64_C(1) << 30;
   if (lanes->source.size < UINT64_C(1) << 58)
     lanes->held_max += lanes->source.size * 16;
+  if (count > TH_MAX_LANES)
+    return th_fail_corrupt(failure, 0, "the trace names more processors than any machine has");
   lanes->lanes = th_mem_zero_array(count, sizeof *lanes->lanes);
-  if (!lanes->lanes || !th_vec_reserve(&lanes->leaves, count))
+  if (!lanes->lanes)
     return th_fail_memory(failure);
-  for (size_t i = 0; i < count; i++) {
-    lanes->lanes[i].time = zero;
-    lanes->lanes[i].next_entry = lanes->index.lanes.items[i].first;
-    lanes->leaves.items[lanes->leaves.count++] = (th_leaf){.lane = (uint32_t)i};
-  }
+  for (size_t i = 0; i < count; i++)
+    lanes->lanes[i] = (th_lane){.time = zero,
+                                .next_entry = lanes->index.lanes.items[i].first,
+                                .windowed = lanes->shared};
   return TH_OK;
 }
 
 th_status th_lanes_ready(th_lanes *lanes, th_failure *failure) {
   th_status status;
-  bool others = false;
-  size_t count = lanes->index.lanes.count;
-  if (lanes->started < count || !lanes->merge.width) {
-    for (; lanes->started < count; lanes->started++) {
-      uint32_t lane = (uint32_t)lanes->started;
-      if ((status = fill_lane(lanes, lane, lane, &others, failure)) != TH_OK)
-        return status;
-    }
-    return build(lanes, failure);
-  }
-  if (lanes->spent == NO_LEAF)
-    return TH_OK;
-  th_leaf *leaf = &lanes->leaves.items[lanes->spent];
-  uint32_t number = leaf->lane;
-  if (leaf->run && leaf->run->at == leaf->run->events.count) {
-    th_lane *lane = lane_of(lanes, number);
-    lane->active--;
-    lane->active_bytes -= lanes->index.entries.items[leaf->run->entry].full;
-    give_back(lanes, leaf->run);
-    leaf->run = NULL;
-  }
-  if ((status = fill_lane(lanes, number, lanes->spent, &others, failure)) != TH_OK)
-    return status;
-  if (others) {
-    if ((status = build(lanes, failure)) != TH_OK)
+  for (; lanes->started < lanes->index.lanes.count; lanes->started++)
+    if ((status = fill(lanes, lanes->started, failure)) != TH_OK)
       return status;
-  } else {
-    th_merge_key key = key_of(&lanes->leaves.items[lanes->spent], lanes->spent);
-    th_merge_replace(&lanes->merge, lanes->spent, key);
+  if (lanes->spent != TH_NO_LEAF) {
+    lanes->unfilled = lanes->leaves.items[lanes->spent]->lane;
+    leave(lanes, lanes->spent);
+    lanes->spent = TH_NO_LEAF;
   }
-  lanes->spent = NO_LEAF;
-  return TH_OK;
+  if (lanes->unsorted != TH_NO_LEAF && (status = sort_run(lanes, failure)) != TH_OK)
+    return status;
+  if (lanes->unfilled != TH_NO_LEAF) {
+    if ((status = fill(lanes, lanes->unfilled, failure)) != TH_OK)
+      return status;
+    lanes->unfilled = TH_NO_LEAF;
+  }
+  if (lanes->built && (th_merge_is_near(&lanes->merge, lanes->merge.winner) ||
+                       lanes->merge.winner == TH_MERGE_EMPTY))
+    return TH_OK;
+  return build(lanes, failure);
 }
 
 void th_lanes_free(th_lanes *lanes) {
   for (size_t i = 0; i < lanes->leaves.count; i++)
-    th_run_free(lanes->leaves.items[i].run);
-  for (size_t i = 0; lanes->lanes && i < lanes->index.lanes.count; i++)
-    while (lanes->lanes[i].coming) {
-      th_run *run = lanes->lanes[i].coming;
-      lanes->lanes[i].coming = run->next;
-      th_run_free(run);
-    }
+    th_run_free(lanes->leaves.items[i]);
   free_unused(lanes);
   th_mem_free(lanes->lanes);
   th_vec_free(&lanes->leaves);
+  th_vec_free(&lanes->origins);
   th_merge_free(&lanes->merge);
   th_buffer_tools_free(&lanes->tools);
   th_index_free(&lanes->index);

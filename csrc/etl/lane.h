@@ -1,55 +1,56 @@
 /* Lanes: what one processor wrote for one logger, buffer after buffer. A lane has one buffer in the
-   merge and at least one more behind it, looked at already: so a lane that runs backwards is noticed
-   before its events go out. Such a lane has several buffers in the merge at once, each put in order
-   for itself: a window in which its events are sorted. */
+   merge. One that runs backwards, or whose buffers all processors shared, has several at once, each
+   put in order for itself: a window in which its events are sorted. */
 #ifndef TH_ETL_LANE_H
 #define TH_ETL_LANE_H
 
 #include "etl/merge.h"
 #include "etl/run.h"
+#include "etl/stream_inline.h"
 
-/* Looked at behind the buffer in the merge: one buffer, and more while they are small. */
-#define TH_LANE_AHEAD 65536
-/* The window of a lane that runs backwards: at least this many buffers and bytes. */
-#define TH_LANE_WINDOW_RUNS 4
-#define TH_LANE_WINDOW 1048576
+/* The window of a lane that may run backwards: at least this many buffers and bytes. */
+#define TH_WINDOW_RUNS 4
+#define TH_WINDOW_BYTES 1048576
 
 typedef struct th_lane {
-  int64_t time;         /* of the last event walked over */
-  uint32_t next_entry;  /* not read yet; TH_NO_ENTRY: none */
-  uint32_t active;      /* runs in the merge */
-  uint64_t active_bytes, coming_bytes;
-  th_run *coming, *last_coming; /* walked, not in the merge */
-  bool started, unordered;
+  int64_t time;        /* of the last event of the buffers that were begun */
+  uint32_t next_entry; /* not begun; TH_NO_ENTRY: none */
+  uint32_t active;     /* runs in the merge */
+  uint64_t active_bytes;
+  bool started;  /* it had an event */
+  bool windowed; /* sorted in a window */
+  bool backward; /* it did run backwards */
 } th_lane;
 
-/* One place in the merge. */
-typedef struct th_leaf {
-  th_run *run; /* NULL: empty */
-  const uint8_t *bytes;
-  uint64_t offset; /* of the buffer in the file */
-  uint32_t lane;
-  uint16_t cpu, logger;
-  bool packed;
-} th_leaf;
+/* No machine has more processors than 2048; this is those of two sessions. */
+#define TH_MAX_LANES 4096
+/* With every lane in a window. */
+#define TH_MAX_LEAVES (TH_MAX_LANES * 64)
 
 typedef struct th_lanes {
   th_source source;
   th_index index;
   th_stream_counts *counts;
   unsigned format; /* of packed buffers */
+  bool shared;     /* all processors wrote into the same buffers */
   th_buffer_tools tools;
-  th_lane *lanes; /* index.lanes.count */
-  size_t started; /* lanes that are in the merge or through */
-  TH_VEC(th_leaf) leaves;
+  th_lane *lanes;   /* index.lanes.count */
+  uint32_t started; /* lanes that are in the merge, or through */
+  TH_VEC(th_run *) leaves; /* the runs in the merge, in order of their entries' ranks */
+  TH_VEC(th_event_origin) origins; /* of each */
   th_merge merge;
   th_run *unused;
   uint64_t held, held_max;
-  uint32_t spent; /* a leaf whose run is through and not replaced yet; UINT32_MAX: none */
+  uint32_t spent;    /* a leaf whose run has given out its last event; TH_NO_LEAF: none */
+  uint32_t unsorted; /* a leaf whose run turned out to run backwards; TH_NO_LEAF: none */
+  uint32_t unfilled; /* a lane that lacks a run; TH_NO_LEAF: none */
+  bool built;        /* the tree is of the leaves as they are */
 } th_lanes;
 
-/* Makes the lanes of an index that is built; every event without a time stamp takes `zero` as long
-   as its lane has none. */
+#define TH_NO_LEAF UINT32_MAX
+
+/* Makes the lanes of an index that is built; an event without a time stamp takes `zero` as long as
+   its lane has had none. */
 th_status th_lanes_init(th_lanes *lanes, int64_t zero, th_failure *failure);
 /* Brings the merge to where its winner is the next event: reads the first buffers, replaces a run
    that is through. After a failure it can be asked again. */

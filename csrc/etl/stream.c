@@ -3,19 +3,22 @@
 #include "etl/header.h"
 #include "etl/lane.h"
 #include "etl/logfile.h"
-#include "etl/stream_inline.h"
 
 /* References made at a time: few enough to stay in the nearest cache. */
 #define BATCH 256
 /* The first event is shorter than that, wherever it ends. */
 #define FIRST_READ (TH_BUFFER_HEAD + 65536)
 
+/* EVENT_TRACE_NO_PER_PROCESSOR_BUFFERING */
+#define MODE_SHARED_BUFFERS UINT32_C(0x10000000)
+
 struct th_stream {
   th_lanes lanes;
   th_logfile logfile;
   th_stream_counts counts;
   uint16_t *session_name;
-  size_t ref, ref_count; /* next and number of `refs`, for th_stream_next */
+  th_event_batch batch; /* that th_stream_next is in */
+  size_t ref;           /* where */
   th_event_ref refs[BATCH];
 };
 
@@ -64,6 +67,7 @@ static th_status open_stream(th_stream *stream, const th_stream_options *options
   if (status != TH_OK)
     return status;
   lanes->format = stream->logfile.compression ? stream->logfile.compression : TH_PACKED_XPRESS;
+  lanes->shared = stream->logfile.log_file_mode & MODE_SHARED_BUFFERS;
   return th_lanes_init(lanes, stream->logfile.first_time, failure);
 }
 
@@ -96,64 +100,61 @@ const th_stream_counts *th_stream_counters(const th_stream *stream) { return &st
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
-                         th_failure *failure) {
+th_status th_stream_next_batch(th_stream *stream, th_event_batch *batch, th_failure *failure) {
   th_lanes *lanes = &stream->lanes;
   th_status status = th_lanes_ready(lanes, failure);
   if (status != TH_OK)
     return status;
-  th_merge *merge = &lanes->merge;
+  th_merge merge = lanes->merge; /* a copy: nothing else can change it meanwhile */
+  th_run *const *leaves = lanes->leaves.items;
   size_t made = 0;
-  while (made < BATCH && !th_merge_is_empty(merge->winner)) {
-    uint32_t number = th_merge_leaf(merge->winner);
-    const th_leaf *leaf = &lanes->leaves.items[number];
-    th_run *run = leaf->run;
-    const th_walked *event = &run->events.items[run->at];
-    stream->refs[made++] = (th_event_ref){event->time, leaf->bytes + event->at, number,
-                                          event->size, event->kind};
-    if (TH_UNLIKELY(++run->at == run->events.count)) {
-      lanes->spent = number; /* its bytes must stay until these references are used */
+  while (made < BATCH && TH_LIKELY(th_merge_is_near(&merge, merge.winner))) {
+    uint32_t leaf = th_merge_leaf(&merge, merge.winner);
+    th_run *run = leaves[leaf];
+    stream->refs[made++] = (th_event_ref){run->time, run->at, leaf, run->meta};
+    if (TH_UNLIKELY(!run->next_at)) {
+      lanes->spent = leaf; /* its bytes stay until these references are used */
       break;
     }
-    th_merge_replace(merge, number, th_merge_key_of(event[1].time, run->entry, number));
+    bool ordered = th_run_advance(run, &stream->counts);
+    th_merge_replace(&merge, leaf, th_merge_key(&merge, run->time, leaf));
+    if (TH_UNLIKELY(!ordered)) {
+      lanes->unsorted = leaf;
+      break;
+    }
   }
-  *refs = stream->refs;
-  *count = made;
+  lanes->merge.winner = merge.winner;
+  stream->counts.events += made;
+  *batch = (th_event_batch){stream->refs, made, lanes->origins.items};
   return TH_OK;
 }
 
-bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event) {
-  const th_leaf *leaf = &stream->lanes.leaves.items[ref->leaf];
+bool th_stream_decode(th_stream *stream, const th_event_batch *batch, const th_event_ref *ref,
+                      th_event *event) {
+  const th_event_origin *origin = &batch->origins[ref->origin];
   event->time = ref->time;
-  event->offset = leaf->offset + (leaf->packed ? 0 : (uint64_t)(ref->at - leaf->bytes));
-  event->cpu = leaf->cpu;
-  event->logger = leaf->logger;
-  if (TH_LIKELY(th_header_decode(ref->at, ref->size, ref->kind, event)))
+  event->offset = origin->offset + (origin->packed ? 0 : (uint64_t)(ref->at - origin->bytes));
+  event->cpu = origin->cpu;
+  event->logger = origin->logger;
+  if (TH_LIKELY(th_header_decode(ref->at, th_event_ref_size(ref), th_event_ref_kind(ref), event)))
     return true;
   stream->counts.bad_events++;
   return false;
 }
 
-uint16_t th_stream_cpu(const th_stream *stream, const th_event_ref *ref) {
-  return stream->lanes.leaves.items[ref->leaf].cpu;
-}
-
 th_status th_stream_next(th_stream *stream, th_event *event, bool *more, th_failure *failure) {
   do {
-    if (TH_UNLIKELY(stream->ref == stream->ref_count)) {
-      const th_event_ref *refs;
-      size_t count;
-      th_status status = th_stream_refs(stream, &refs, &count, failure);
+    if (TH_UNLIKELY(stream->ref == stream->batch.count)) {
+      stream->ref = stream->batch.count = 0;
+      th_status status = th_stream_next_batch(stream, &stream->batch, failure);
       if (status != TH_OK)
         return status;
-      stream->ref = 0;
-      stream->ref_count = count;
-      if (!count) {
+      if (!stream->batch.count) {
         *more = false;
         return TH_OK;
       }
     }
-  } while (!th_stream_decode(stream, &stream->refs[stream->ref++], event));
+  } while (!th_stream_decode(stream, &stream->batch, &stream->batch.refs[stream->ref++], event));
   *more = true;
   return TH_OK;
 }

@@ -1,7 +1,5 @@
 #include "etl/walk.h"
 
-#include "etl/header.h"
-
 static bool all_zero(const uint8_t *at, const uint8_t *end) {
   while (at != end)
     if (*at++)
@@ -9,9 +7,8 @@ static bool all_zero(const uint8_t *at, const uint8_t *end) {
   return true;
 }
 
-/* What stands at `at` is no event that can be passed over: counts it, with the rest of the buffer.
-   The order of the questions decides what it counts as. */
-static void count_end(const uint8_t *at, const uint8_t *end, bool cut, th_stream_counts *counts) {
+/* The order of the questions decides what it counts as. */
+void th_walk_end(const uint8_t *at, const uint8_t *end, bool cut, th_stream_counts *counts) {
   size_t left = (size_t)(end - at);
   if (left < 4 || th_load_u32(at) == TH_END_MARK || all_zero(at, end))
     return;
@@ -35,44 +32,60 @@ static void count_end(const uint8_t *at, const uint8_t *end, bool cut, th_stream
   counts->bad_events += size < layout->head || !cut;
 }
 
-bool th_walk_buffer(const th_walk *walk, int64_t *time, th_walked_list *events,
-                    th_stream_counts *counts, uint64_t *backwards) {
-  const uint8_t *bytes = walk->bytes, *at = bytes + TH_BUFFER_HEAD, *end = bytes + walk->end;
-  int64_t latest = *time, floor = walk->first ? INT64_MIN : latest;
-  uint64_t back = 0;
+bool th_walk_all(const uint8_t *buffer, const uint8_t *at, const uint8_t *end, bool cut,
+                 int64_t *latest, th_walked_list *events, th_stream_counts *counts) {
   size_t before = events->count;
-  while (end - at >= 8) {
-    uint64_t first = th_load_u64(at);
-    unsigned mark = (unsigned)(first >> 24) & 0xff, kind = (unsigned)(first >> 16) & 0xff;
-    if (TH_UNLIKELY(mark != TH_MARK_TRACE)) {
-      if (mark != TH_MARK_MESSAGE || (uint32_t)first == TH_END_MARK)
-        break;
-      kind = TH_HEADER_MESSAGE;
-    } else if (TH_UNLIKELY(kind == TH_HEADER_MESSAGE)) {
-      break; /* no kind of its own on disk */
-    }
-    const th_kind_layout *layout = &th_kind_layouts[kind];
-    uint32_t size = (uint32_t)(first >> layout->size_shift) & 0xffff;
-    if (TH_UNLIKELY(!layout->head || size < layout->head || size > (size_t)(end - at)))
-      break;
-    th_walked event = {.at = (uint32_t)(at - bytes), .size = (uint16_t)size, .kind = (uint8_t)kind};
-    int64_t now = latest;
-    if (TH_LIKELY(layout->time)) {
-      now = (int64_t)th_load_u64(at + layout->time);
-      back += now < floor;
-    } else if (kind == TH_HEADER_MESSAGE && th_message_time(at, size, &now)) {
-      back += now < floor;
-    }
-    event.time = latest = floor = now;
-    counts->events_by_kind[kind]++;
-    if (TH_UNLIKELY(!th_vec_push(events, event)))
+  int64_t time = *latest;
+  const uint8_t *next;
+  th_event_meta meta;
+  while (th_walk_step(at, end, time, &time, &meta, &next)) {
+    th_walked event = {time, (uint32_t)(at - buffer), meta};
+    if (!th_vec_push(events, event)) {
+      events->count = before;
       return false;
-    size_t step = (size + (TH_EVENT_ALIGN - 1)) & ~(size_t)(TH_EVENT_ALIGN - 1);
-    at = step < (size_t)(end - at) ? at + step : end;
+    }
+    at = next;
   }
-  count_end(at, end, walk->cut, counts);
-  counts->events += events->count - before;
-  *time = latest;
-  *backwards += back;
+  for (size_t i = before; i < events->count; i++)
+    counts->events_by_kind[th_event_meta_kind(events->items[i].meta)]++;
+  *latest = time;
+  th_walk_end(at, end, cut, counts);
   return true;
+}
+
+static bool before(const th_walked *a, const th_walked *b) {
+  return a->time != b->time ? a->time < b->time : a->at < b->at;
+}
+
+static void sift(th_walked *events, size_t root, size_t count) {
+  th_walked moving = events[root];
+  size_t child;
+  while ((child = 2 * root + 1) < count) {
+    if (child + 1 < count && before(&events[child], &events[child + 1]))
+      child++;
+    if (!before(&moving, &events[child]))
+      break;
+    events[root] = events[child];
+    root = child;
+  }
+  events[root] = moving;
+}
+
+uint64_t th_walked_sort(th_walked_list *list) {
+  th_walked *events = list->items;
+  size_t count = list->count;
+  uint64_t backwards = 0;
+  for (size_t i = 1; i < count; i++)
+    backwards += events[i].time < events[i - 1].time;
+  if (!backwards)
+    return 0;
+  for (size_t root = count / 2; root-- > 0;)
+    sift(events, root, count);
+  for (size_t last = count; last-- > 1;) {
+    th_walked latest = events[0];
+    events[0] = events[last];
+    events[last] = latest;
+    sift(events, 0, last);
+  }
+  return backwards;
 }

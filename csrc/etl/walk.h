@@ -1,31 +1,69 @@
-/* One buffer's events, one after the other: where each begins, how long it is, when it was. */
+/* The events of one buffer, one after the other: where each begins, how long it is, when it was. */
 #ifndef TH_ETL_WALK_H
 #define TH_ETL_WALK_H
 
 #include "base/vec.h"
+#include "etl/header.h"
 #include "etl/stream.h"
 
-/* One event of a buffer; its header lies whole within `size` bytes at `at`. */
+/* Size and kind of an event in one word. */
+typedef uint32_t th_event_meta;
+
+TH_INLINE th_event_meta th_event_meta_of(uint32_t size, unsigned kind) { return size | kind << 16; }
+TH_INLINE uint16_t th_event_meta_size(th_event_meta meta) { return (uint16_t)meta; }
+TH_INLINE uint8_t th_event_meta_kind(th_event_meta meta) { return (uint8_t)(meta >> 16); }
+
+/* The event at `at`, if one is there that lies whole before `end`, and where the next one begins.
+   `latest` is the time that an event without a stamp takes. */
+TH_INLINE bool th_walk_step(const uint8_t *at, const uint8_t *end, int64_t latest, int64_t *time,
+                            th_event_meta *meta, const uint8_t **next) {
+  size_t left = (size_t)(end - at);
+  if (TH_UNLIKELY(left < 8))
+    return false;
+  uint64_t first = th_load_u64(at);
+  unsigned mark = (unsigned)(first >> 24) & 0xff, kind = (unsigned)(first >> 16) & 0xff;
+  if (TH_UNLIKELY(mark != TH_MARK_TRACE)) {
+    if (mark != TH_MARK_MESSAGE || (uint32_t)first == TH_END_MARK)
+      return false;
+    kind = TH_HEADER_MESSAGE;
+  }
+  const th_kind_layout *layout = &th_kind_layouts[kind];
+  uint32_t size = (uint32_t)(first >> layout->size_shift) & 0xffff;
+  if (TH_UNLIKELY(!layout->head || size < layout->head || size > left))
+    return false;
+  if (TH_LIKELY(layout->time)) {
+    *time = (int64_t)th_load_u64(at + layout->time);
+  } else {
+    if (kind == TH_HEADER_MESSAGE && mark == TH_MARK_TRACE)
+      return false; /* it has no kind of its own on disk */
+    *time = latest;
+    if (kind == TH_HEADER_MESSAGE)
+      (void)th_message_time(at, size, time);
+  }
+  *meta = th_event_meta_of(size, kind);
+  size_t step = (size + (TH_EVENT_ALIGN - 1)) & ~(size_t)(TH_EVENT_ALIGN - 1);
+  *next = at + (step < left ? step : left);
+  return true;
+}
+
+/* Counts what ends the walk at `at`: the end of the events, or damage. `cut`: the file ends within
+   the buffer. */
+void th_walk_end(const uint8_t *at, const uint8_t *end, bool cut, th_stream_counts *counts);
+
+/* An event that was passed over on the way. */
 typedef struct th_walked {
   int64_t time;
   uint32_t at; /* from the buffer's start */
-  uint16_t size;
-  uint8_t kind;
+  th_event_meta meta;
 } th_walked;
 
 typedef TH_VEC(th_walked) th_walked_list;
 
-typedef struct th_walk {
-  const uint8_t *bytes; /* the buffer, from its head on */
-  uint32_t end;         /* of the valid bytes */
-  bool cut;             /* the file ends within the buffer */
-  bool first;           /* no event of the lane was before: the first one cannot be late */
-} th_walk;
-
-/* Appends the buffer's events to `events`, counts what is met. `*time` is the stamp that an event
-   without one takes; it is left at the last. *backwards grows by the events that are earlier than
-   the one before them in the buffer. False: no memory. */
-TH_NODISCARD bool th_walk_buffer(const th_walk *walk, int64_t *time, th_walked_list *events,
-                                 th_stream_counts *counts, uint64_t *backwards);
+/* Appends every event from `at` on to `events`, counts their kinds and what ends them; `*latest` goes
+   on to the time of the last. False: no memory, nothing changed. */
+TH_NODISCARD bool th_walk_all(const uint8_t *buffer, const uint8_t *at, const uint8_t *end, bool cut,
+                              int64_t *latest, th_walked_list *events, th_stream_counts *counts);
+/* Puts the events in order of (time, place). Returns how many were earlier than the one before. */
+uint64_t th_walked_sort(th_walked_list *events);
 
 #endif
