@@ -80,7 +80,7 @@ COUNTERS = (
 )
 
 
-KEYS = {"header", "time", "cpu", "logger", "pointer_size", "pid", "tid", "version", "payload"}
+KEYS = ("header", "time", "cpu", "logger", "pointer_size", "pid", "tid", "version", "payload")
 
 
 def as_dumped(event: Any) -> dict[str, Any]:
@@ -114,9 +114,12 @@ def check(dump: Path, made: Made, folder: Path, *options: str) -> None:
     assert {key: met[key] for key in COUNTERS} == {key: counters.get(key, 0) for key in COUNTERS}
     assert met["truncated"] == bool(counters.get("truncated", 0))
     assert met["events"] == len(expected.events)
-    assert [{key: event[key] for key in event if key in KEYS} for event in events] == [
-        as_dumped(event) for event in expected.events if not event.bad
-    ]
+    got = [{key: event[key] for key in KEYS} for event in events]
+    wanted = [as_dumped(event) for event in expected.events if not event.bad]
+    if met["unordered_streams"]:
+        # What runs backwards is sorted in a window, which begins where it is noticed.
+        got, wanted = (sorted(rows, key=repr) for rows in (got, wanted))
+    assert got == wanted
     # The reference also counts payloads that are too short; those are somebody else's work here.
     headers = sum(event.bad for event in expected.events)
     assert headers <= met["bad_events"] <= counters.get("bad_events", 0)

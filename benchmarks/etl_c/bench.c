@@ -66,19 +66,20 @@ static digest reader(const made_trace *made, unsigned threads) {
   th_failure failure;
   if (th_stream_open(&source, &options, &stream, &failure) != TH_OK)
     exit(3);
-  th_event_batch events;
+  const th_event_ref *refs;
+  size_t count;
   int64_t before = INT64_MIN;
-  while (th_stream_next_batch(stream, &events, &failure) == TH_OK && events.count) {
-    for (size_t i = 0; i < events.count; i++) {
-      const th_event_ref *ref = &events.refs[i];
-      if (th_event_ref_kind(ref) != TH_HEADER_SYSTEM64 || th_event_ref_size(ref) < 0x20 + 20 || ref->at[7] != 0x10 ||
+  while (th_stream_refs(stream, &refs, &count, &failure) == TH_OK && count) {
+    for (size_t i = 0; i < count; i++) {
+      const th_event_ref *ref = &refs[i];
+      if (ref->kind != TH_HEADER_SYSTEM64 || ref->size < 0x20 + 20 || ref->at[7] != 0x10 ||
           ref->at[1] != 0)
         continue;
-      if (ref->at[6] == 0x21 && th_event_ref_size(ref) < 0x20 + 28)
+      if (ref->at[6] == 0x21 && ref->size < 0x20 + 28)
         continue;
       if (batch.rows == ROWS)
         empty(&batch, &d);
-      put_row(ref->at, ref->time, events.origins[ref->origin].cpu);
+      put_row(ref->at, ref->time, th_stream_cpu(stream, ref));
       if (ref->time < before)
         exit(4);
       before = ref->time;

@@ -6,7 +6,6 @@
 
 #include "etl/merge.h"
 #include "etl/run.h"
-#include "etl/stream_inline.h"
 
 /* The window of a lane that may run backwards: at least this many buffers and bytes. */
 #define TH_WINDOW_RUNS 4
@@ -21,6 +20,14 @@ typedef struct th_lane {
   bool windowed; /* sorted in a window */
   bool backward; /* it did run backwards */
 } th_lane;
+
+/* Where the events of one leaf are from. */
+typedef struct th_event_origin {
+  const uint8_t *bytes; /* of the buffer */
+  uint64_t offset;      /* of the buffer in the file */
+  uint16_t cpu, logger;
+  bool packed;
+} th_event_origin;
 
 /* No machine has more processors than 2048; this is those of two sessions. */
 #define TH_MAX_LANES 4096

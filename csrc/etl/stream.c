@@ -3,6 +3,7 @@
 #include "etl/header.h"
 #include "etl/lane.h"
 #include "etl/logfile.h"
+#include "etl/stream_inline.h"
 
 /* References made at a time: few enough to stay in the nearest cache. */
 #define BATCH 256
@@ -17,8 +18,7 @@ struct th_stream {
   th_logfile logfile;
   th_stream_counts counts;
   uint16_t *session_name;
-  th_event_batch batch; /* that th_stream_next is in */
-  size_t ref;           /* where */
+  size_t ref, ref_count; /* next and number of `refs`, for th_stream_next */
   th_event_ref refs[BATCH];
 };
 
@@ -100,7 +100,8 @@ const th_stream_counts *th_stream_counters(const th_stream *stream) { return &st
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-th_status th_stream_next_batch(th_stream *stream, th_event_batch *batch, th_failure *failure) {
+th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
+                         th_failure *failure) {
   th_lanes *lanes = &stream->lanes;
   th_status status = th_lanes_ready(lanes, failure);
   if (status != TH_OK)
@@ -111,7 +112,9 @@ th_status th_stream_next_batch(th_stream *stream, th_event_batch *batch, th_fail
   while (made < BATCH && TH_LIKELY(th_merge_is_near(&merge, merge.winner))) {
     uint32_t leaf = th_merge_leaf(&merge, merge.winner);
     th_run *run = leaves[leaf];
-    stream->refs[made++] = (th_event_ref){run->time, run->at, leaf, run->meta};
+    stream->refs[made++] = (th_event_ref){run->time, run->at, leaf,
+                                          th_event_meta_size(run->meta),
+                                          th_event_meta_kind(run->meta)};
     if (TH_UNLIKELY(!run->next_at)) {
       lanes->spent = leaf; /* its bytes stay until these references are used */
       break;
@@ -125,36 +128,41 @@ th_status th_stream_next_batch(th_stream *stream, th_event_batch *batch, th_fail
   }
   lanes->merge.winner = merge.winner;
   stream->counts.events += made;
-  *batch = (th_event_batch){stream->refs, made, lanes->origins.items};
+  *refs = stream->refs;
+  *count = made;
   return TH_OK;
 }
 
-bool th_stream_decode(th_stream *stream, const th_event_batch *batch, const th_event_ref *ref,
-                      th_event *event) {
-  const th_event_origin *origin = &batch->origins[ref->origin];
+bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event) {
+  const th_event_origin *origin = &stream->lanes.origins.items[ref->leaf];
   event->time = ref->time;
   event->offset = origin->offset + (origin->packed ? 0 : (uint64_t)(ref->at - origin->bytes));
   event->cpu = origin->cpu;
   event->logger = origin->logger;
-  if (TH_LIKELY(th_header_decode(ref->at, th_event_ref_size(ref), th_event_ref_kind(ref), event)))
+  if (TH_LIKELY(th_header_decode(ref->at, ref->size, ref->kind, event)))
     return true;
   stream->counts.bad_events++;
   return false;
 }
 
+uint16_t th_stream_cpu(const th_stream *stream, const th_event_ref *ref) {
+  return stream->lanes.origins.items[ref->leaf].cpu;
+}
+
 th_status th_stream_next(th_stream *stream, th_event *event, bool *more, th_failure *failure) {
   do {
-    if (TH_UNLIKELY(stream->ref == stream->batch.count)) {
-      stream->ref = stream->batch.count = 0;
-      th_status status = th_stream_next_batch(stream, &stream->batch, failure);
+    if (TH_UNLIKELY(stream->ref == stream->ref_count)) {
+      stream->ref = stream->ref_count = 0;
+      const th_event_ref *refs;
+      th_status status = th_stream_refs(stream, &refs, &stream->ref_count, failure);
       if (status != TH_OK)
         return status;
-      if (!stream->batch.count) {
+      if (!stream->ref_count) {
         *more = false;
         return TH_OK;
       }
     }
-  } while (!th_stream_decode(stream, &stream->batch, &stream->batch.refs[stream->ref++], event));
+  } while (!th_stream_decode(stream, &stream->refs[stream->ref++], event));
   *more = true;
   return TH_OK;
 }
