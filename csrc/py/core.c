@@ -40,7 +40,8 @@ int th_core_exec(PyObject *module) {
     return -1;
   if (th_py_column_init(module) < 0 || th_py_table_init(module) < 0)
     return -1;
-  if (th_py_snapshot_init(module) < 0 || th_py_raw_init(module) < 0)
+  if (th_py_snapshot_init(module) < 0 || th_py_raw_init(module) < 0 ||
+      th_py_heaps_init(module) < 0 || th_py_scan_init(module) < 0)
     return -1;
   if (th_py_trace_init(module) < 0)
     return -1;

@@ -66,6 +66,8 @@ int th_py_column_init(PyObject *module);
 int th_py_snapshot_init(PyObject *module);
 int th_py_raw_init(PyObject *module);
 int th_py_trace_init(PyObject *module);
+int th_py_heaps_init(PyObject *module);
+int th_py_scan_init(PyObject *module);
 
 /* Adds functions to the module, at most once each. */
 #define th_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))

@@ -76,7 +76,7 @@ static PyObject *modules(PyObject *module, PyObject *args) {
   else if (!(table = th_snapshot_module_table(128)))
     status = th_fail_memory(&failure);
   else
-    status = th_snapshot_modules(pid, table, &failure);
+    status = th_snapshot_modules(pid, NULL, table, &failure);
   Py_END_ALLOW_THREADS
   if (status != TH_OK) {
     th_table_drop(table);

@@ -1,13 +1,12 @@
 #include "snapshot/modules.h"
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "snapshot/create.h"
+#include "snapshot/identity.h"
 #include "snapshot/rows.h"
 
 #include <string.h>
-
-/* The longest path Windows has (UNICODE_STRING counts bytes in 16 bits). */
-#define LONGEST_PATH 32767u
 
 /* What is asked of the process besides its list, opened when first needed and at most once. */
 typedef struct target {
@@ -42,16 +41,17 @@ static void close_target(target *of) {
 static void ask_machine(target *of) {
   uint16_t machine, native;
   open_target(of, TH_PROCESS_QUERY | TH_PROCESS_VM_READ);
-  if (of->process == TH_NO_HANDLE || th_sys_wow64_machine(of->process, &machine, &native) != 0)
+  if (of->process == TH_NO_HANDLE || th_identity_machine(of->process, &machine, &native) != 0)
     return;
   of->native = native;
-  of->machine = machine == TH_MACHINE_UNKNOWN ? native : machine;
+  of->machine = machine;
 }
 
 /* A 32-bit process of a 64-bit system has the 64-bit ntdll and the wow64 DLLs above 4 GiB, and
    everything of its own below. */
 static uint16_t module_machine(const target *of, uint64_t base) {
-  return of->machine != of->native && base > UINT32_MAX ? of->native : of->machine;
+  bool narrow = of->machine == TH_MACHINE_X86 || of->machine == TH_MACHINE_ARM;
+  return narrow && base > UINT32_MAX ? of->native : of->machine;
 }
 
 /* The whole path into `path`, whose buffer grows; false when it cannot be had. *memory tells a lack
@@ -60,7 +60,7 @@ static bool resolve(target *of, uint64_t base, long_path *path, bool *memory) {
   open_target(of, TH_PROCESS_QUERY | TH_PROCESS_VM_READ);
   if (of->process == TH_NO_HANDLE)
     return false;
-  for (uint32_t capacity = 2 * TH_MAX_PATH; capacity <= 2 * LONGEST_PATH; capacity *= 2) {
+  for (uint32_t capacity = 2 * TH_MAX_PATH; capacity <= 2 * TH_LONGEST_PATH; capacity *= 2) {
     if (path->capacity < capacity) {
       uint16_t *text = th_mem_resize_array(path->text, capacity, sizeof *text);
       if (!text) {
@@ -99,8 +99,47 @@ static const uint16_t *file_name(const uint16_t *path, size_t units, size_t *nam
   return path + at;
 }
 
-static bool add_module(th_table *table, target *of, long_path *scratch,
+/* Whether field `field` of the module table knows this zero-terminated text as number `code`. */
+static bool is_text(const th_table *table, size_t field, uint32_t code, const uint16_t *text,
+                    size_t capacity) {
+  size_t bytes;
+  const uint8_t *known = th_intern_get(&table->columns[field].dictionary->strings, code, &bytes);
+  size_t units = bytes / sizeof *text;
+  return units < capacity && memcmp(text, known, bytes) == 0 && text[units] == 0;
+}
+
+static th_module_slot *slot_of(th_module_cache *cache, uint64_t base) {
+  return &cache->slots[th_hash_u64(base) % (sizeof cache->slots / sizeof *cache->slots)];
+}
+
+static bool set_row(th_table *table, const target *of, const th_sys_module *module, bool truncated,
+                    size_t *row) {
+  if (!th_table_add(table, row))
+    return false;
+  TH_COLUMN(table, TH_MODULE_PID, uint32_t)[*row] = of->pid;
+  TH_COLUMN(table, TH_MODULE_BASE, uint64_t)[*row] = module->base;
+  TH_COLUMN(table, TH_MODULE_SIZE, uint32_t)[*row] = module->base_size;
+  TH_COLUMN(table, TH_MODULE_PATH_TRUNCATED, uint8_t)[*row] = truncated;
+  if (of->machine == TH_MACHINE_UNKNOWN)
+    return th_table_set_missing(table, TH_MODULE_MACHINE, *row);
+  TH_COLUMN(table, TH_MODULE_MACHINE, uint8_t)[*row] =
+      (uint8_t)th_machine_label_of(module_machine(of, module->base));
+  return true;
+}
+
+static bool add_module(th_table *table, target *of, long_path *scratch, th_module_cache *cache,
                        const th_sys_module *module) {
+  size_t row;
+  th_module_slot *slot = cache ? slot_of(cache, module->base) : NULL;
+  if (slot && slot->used && slot->base == module->base &&
+      is_text(table, TH_MODULE_PATH, slot->path, module->path, TH_MAX_PATH - 1) &&
+      is_text(table, TH_MODULE_NAME, slot->name, module->name, TH_MAX_MODULE_NAME - 1)) {
+    if (!set_row(table, of, module, false, &row))
+      return false;
+    TH_COLUMN(table, TH_MODULE_NAME, uint32_t)[row] = slot->name;
+    TH_COLUMN(table, TH_MODULE_PATH, uint32_t)[row] = slot->path;
+    return true;
+  }
   const uint16_t *path = module->path, *name = module->name;
   size_t path_units = th_text_units(path, TH_MAX_PATH);
   size_t name_units = th_text_units(name, TH_MAX_MODULE_NAME);
@@ -115,32 +154,25 @@ static bool add_module(th_table *table, target *of, long_path *scratch,
     if (name_cut)
       name = file_name(path, path_units, &name_units);
   }
-  size_t row;
-  if (!memory || !th_table_add(table, &row))
+  if (!memory || !set_row(table, of, module, truncated, &row) ||
+      !th_table_set_text(table, TH_MODULE_NAME, row, name, name_units) ||
+      !th_table_set_text(table, TH_MODULE_PATH, row, path, path_units))
     return false;
-  TH_COLUMN(table, TH_MODULE_PID, uint32_t)[row] = of->pid;
-  TH_COLUMN(table, TH_MODULE_BASE, uint64_t)[row] = module->base;
-  TH_COLUMN(table, TH_MODULE_SIZE, uint32_t)[row] = module->base_size;
-  TH_COLUMN(table, TH_MODULE_PATH_TRUNCATED, uint8_t)[row] = truncated;
-  if (of->machine == TH_MACHINE_UNKNOWN) {
-    if (!th_table_set_missing(table, TH_MODULE_MACHINE, row))
-      return false;
-  } else {
-    TH_COLUMN(table, TH_MODULE_MACHINE, uint8_t)[row] =
-        (uint8_t)th_machine_label_of(module_machine(of, module->base));
-  }
-  return th_table_set_text(table, TH_MODULE_NAME, row, name, name_units) &&
-         th_table_set_text(table, TH_MODULE_PATH, row, path, path_units);
+  if (slot)
+    *slot = (th_module_slot){module->base, TH_COLUMN(table, TH_MODULE_NAME, uint32_t)[row],
+                             TH_COLUMN(table, TH_MODULE_PATH, uint32_t)[row], true};
+  return true;
 }
 
-static th_status walk(th_handle snapshot, target *of, th_table *table, th_failure *failure) {
+static th_status walk(th_handle snapshot, target *of, th_module_cache *cache, th_table *table,
+                      th_failure *failure) {
   th_status status = TH_OK;
   th_sys_module module;
   long_path scratch = {0};
   const char *function = "Module32FirstW";
   uint32_t code = th_sys_module_first(snapshot, &module);
   for (; th_step_of(code) == TH_STEP_ROW; code = th_sys_module_next(snapshot, &module)) {
-    if (!add_module(table, of, &scratch, &module)) {
+    if (!add_module(table, of, &scratch, cache, &module)) {
       status = th_fail_memory(failure);
       goto done;
     }
@@ -173,7 +205,8 @@ th_table *th_snapshot_module_table(size_t capacity) {
   return table;
 }
 
-th_status th_snapshot_modules(uint32_t pid, th_table *table, th_failure *failure) {
+th_status th_snapshot_modules(uint32_t pid, th_module_cache *cache, th_table *table,
+                              th_failure *failure) {
   target of = {.pid = pid, .own = pid == th_sys_current_pid()};
   const size_t before = table->count;
   th_handle snapshot = TH_NO_HANDLE;
@@ -182,7 +215,7 @@ th_status th_snapshot_modules(uint32_t pid, th_table *table, th_failure *failure
   if (status != TH_OK)
     return status;
   ask_machine(&of);
-  status = walk(snapshot, &of, table, failure);
+  status = walk(snapshot, &of, cache, table, failure);
   if (status != TH_OK)
     th_table_shrink(table, before);
   close_target(&of);

@@ -14,21 +14,48 @@ th_machine_label th_machine_label_of(uint16_t machine) {
   }
 }
 
-const th_schema th_process_schema = {
-    .name = "Process",
-    .doc = "A process of the system (PROCESSENTRY32W).",
-    .field_count = 5,
+#define PROCESS_FIELDS                                                                             \
+  {.name = "pid", .type = TH_TYPE_U32, .doc = "process id"},                                       \
+      {.name = "ppid",                                                                             \
+       .type = TH_TYPE_U32,                                                                        \
+       .doc = "id of the process that was recorded as parent at creation; it may have exited, "    \
+              "and its id may be in use again"},                                                   \
+      {.name = "name",                                                                             \
+       .type = TH_TYPE_TEXT,                                                                       \
+       .doc = "file name of the program, without folder"},                                         \
+      {.name = "num_threads",                                                                      \
+       .type = TH_TYPE_U32,                                                                        \
+       .doc = "threads when the snapshot was taken"},                                              \
+  {                                                                                                \
+    .name = "base_priority", .type = TH_TYPE_I32,                                                  \
+    .doc = "kernel base priority of new threads, 0 to 31"                                          \
+  }
+
+const th_schema th_process_schema = {.name = "Process",
+                                     .doc = "A process of the system (PROCESSENTRY32W).",
+                                     .field_count = 5,
+                                     .fields = {PROCESS_FIELDS}};
+
+const th_schema th_identified_process_schema = {
+    .name = "IdentifiedProcess",
+    .doc = "A process of the system (PROCESSENTRY32W) with what tells it from others of its id.",
+    .field_count = 8,
     .fields = {
-        {.name = "pid", .type = TH_TYPE_U32, .doc = "process id"},
-        {.name = "ppid",
-         .type = TH_TYPE_U32,
-         .doc = "id of the process that was recorded as parent at creation; it may have exited, and "
-                "its id may be in use again"},
-        {.name = "name", .type = TH_TYPE_TEXT, .doc = "file name of the program, without folder"},
-        {.name = "num_threads", .type = TH_TYPE_U32, .doc = "threads when the snapshot was taken"},
-        {.name = "base_priority",
-         .type = TH_TYPE_I32,
-         .doc = "kernel base priority of new threads, 0 to 31"},
+        PROCESS_FIELDS,
+        {.name = "create_time",
+         .type = TH_TYPE_TIME,
+         .nullable = true,
+         .doc = "when it was created (GetProcessTimes), ns since 1970-01-01 UTC; None when it may "
+                "not be opened"},
+        {.name = "path",
+         .type = TH_TYPE_TEXT,
+         .nullable = true,
+         .doc = "full path of its program (QueryFullProcessImageNameW); None when not known"},
+        {.name = "machine",
+         .type = TH_TYPE_LABEL,
+         .nullable = true,
+         .doc = "processor the process runs for; None when not known",
+         .labels = th_machine_labels},
     }};
 
 const th_schema th_thread_schema = {

@@ -15,6 +15,8 @@ enum {
   TH_PROCESS_MACHINE
 };
 extern const th_schema th_process_schema;
+/* The same with the columns of identity. */
+extern const th_schema th_identified_process_schema;
 
 enum { TH_THREAD_TID, TH_THREAD_OWNER_PID, TH_THREAD_BASE_PRIORITY };
 extern const th_schema th_thread_schema;

@@ -12,13 +12,17 @@
 /* Win32 error codes that are told apart above this line (winerror.h). */
 #define TH_ERROR_ACCESS_DENIED 5u
 #define TH_ERROR_INVALID_HANDLE 6u
+#define TH_ERROR_NOT_ENOUGH_MEMORY 8u
+#define TH_ERROR_INVALID_DATA 13u
 #define TH_ERROR_NO_MORE_FILES 18u
 #define TH_ERROR_BAD_LENGTH 24u
 #define TH_ERROR_NOT_SUPPORTED 50u
 #define TH_ERROR_INVALID_PARAMETER 87u
 #define TH_ERROR_CALL_NOT_IMPLEMENTED 120u
 #define TH_ERROR_INSUFFICIENT_BUFFER 122u
+#define TH_ERROR_NO_MORE_ITEMS 259u
 #define TH_ERROR_PARTIAL_COPY 299u
+#define TH_ERROR_NOT_ALL_ASSIGNED 1300u
 
 /* A Windows HANDLE. */
 typedef uintptr_t th_handle;
@@ -119,5 +123,79 @@ uint32_t th_sys_module_path(th_handle process, uint64_t base, uint16_t *path, ui
                             uint32_t *units);
 /* Whether the loader of the process has made its module list: PEB.Ldr, both of winternl.h. */
 uint32_t th_sys_loader_ready(th_handle process, bool *ready);
+
+/* --- identity of processes ------------------------------------------------------------------- */
+
+/* GetProcessTimes: 100 ns units since 1601-01-01 UTC. */
+uint32_t th_sys_creation_time(th_handle process, uint64_t *created);
+/* QueryFullProcessImageNameW: *units is what it copied, without the zero. */
+uint32_t th_sys_image_path(th_handle process, uint16_t *path, uint32_t capacity, uint32_t *units);
+/* GetProcessInformation(ProcessMachineTypeInfo), Windows 11 and newer: IMAGE_FILE_MACHINE_* of the
+   process, also where IsWow64Process2 cannot tell (x64 on ARM64). */
+uint32_t th_sys_process_machine(th_handle process, uint16_t *machine);
+/* RtlGetVersion: the build, which tells Windows 10 and 11 apart. */
+uint32_t th_sys_build(uint32_t *build);
+/* NtQuerySystemInformation(SystemProcessInformation): TH_ERROR_BAD_LENGTH when `size` is too small,
+   with *needed set. */
+uint32_t th_sys_process_information(void *buffer, uint32_t size, uint32_t *needed);
+
+/* --- heaps of this process ------------------------------------------------------------------- */
+
+/* GetProcessHeaps: *count is how many there are; with more than `capacity` nothing is copied. */
+uint32_t th_sys_process_heaps(uintptr_t *heaps, uint32_t capacity, uint32_t *count);
+uintptr_t th_sys_default_heap(void);
+uint32_t th_sys_heap_lock(uintptr_t heap);
+uint32_t th_sys_heap_unlock(uintptr_t heap);
+
+#define TH_WALK_REGION 0x0001u
+#define TH_WALK_UNCOMMITTED 0x0002u
+#define TH_WALK_BUSY 0x0004u
+
+/* PROCESS_HEAP_ENTRY, field by field in its own layout: HeapWalk works on it in place, since it
+   is called once for every block. */
+typedef struct th_walk_entry {
+  uintptr_t address;
+  uint32_t size;
+  uint8_t overhead, region_index;
+  uint16_t flags; /* TH_WALK_* */
+  union {
+    struct {
+      uintptr_t handle;
+      uint32_t reserved[3];
+    } block;
+    struct {
+      uint32_t committed, uncommitted;
+      uintptr_t first, last;
+    } region;
+  } of;
+} th_walk_entry;
+
+/* HeapWalk: zero `entry` to start; TH_ERROR_NO_MORE_ITEMS at the end. */
+uint32_t th_sys_heap_walk(uintptr_t heap, th_walk_entry *entry);
+/* Memory that is of no heap: VirtualAlloc and VirtualFree. NULL: there is none. */
+void *th_sys_pages_take(size_t size);
+void th_sys_pages_drop(void *pages);
+
+/* --- heaps of another process (ntdll, not documented) ---------------------------------------- */
+
+#define TH_DEBUG_HEAP_SUMMARY 0x04u
+#define TH_DEBUG_HEAP_ENTRIES 0x10u
+
+/* RtlCreateQueryDebugBuffer, RtlQueryProcessDebugInformation (which starts a thread in the target
+   and waits for it), RtlDestroyQueryDebugBuffer. The Win32 code of the NTSTATUS. */
+uint32_t th_sys_debug_buffer_take(uint32_t size, uintptr_t *buffer);
+uint32_t th_sys_debug_query(uint32_t pid, uint32_t flags, uintptr_t buffer);
+void th_sys_debug_buffer_drop(uintptr_t buffer);
+/* VirtualQuery: bytes of this process that can be read from `address` on, in one region. */
+uint32_t th_sys_readable(uintptr_t address, size_t *size);
+
+/* --- memory of processes, privileges --------------------------------------------------------- */
+
+/* ReadProcessMemory. *read is set on failure, too. */
+uint32_t th_sys_read_memory(th_handle process, uint64_t address, void *buffer, size_t size,
+                            size_t *read);
+/* SeDebugPrivilege in the token of this process: OpenProcessToken, LookupPrivilegeValueW,
+   AdjustTokenPrivileges. TH_ERROR_NOT_ALL_ASSIGNED when the token does not hold it. */
+uint32_t th_sys_debug_privilege(bool enable, bool *was_enabled);
 
 #endif

@@ -55,6 +55,11 @@ void th_table_shrink(th_table *table, size_t count);
 
 /* Marks one value as missing (`None`). False: no memory. */
 TH_NODISCARD bool th_table_set_missing(th_table *table, size_t field, size_t row);
+/* Takes that back. */
+TH_INLINE void th_table_set_known(th_table *table, size_t field, size_t row) {
+  if (table->columns[field].valid)
+    table->columns[field].valid[row >> 3] |= (uint8_t)(1u << (row & 7));
+}
 TH_INLINE bool th_table_is_valid(const th_table *table, size_t field, size_t row) {
   const uint8_t *valid = table->columns[field].valid;
   return !valid || (valid[row >> 3] >> (row & 7) & 1);

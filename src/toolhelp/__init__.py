@@ -22,12 +22,38 @@ from .errors import (
     TooManySessions,
     UnsupportedPlatform,
 )
-from .snapshot import Snapshot, modules, processes, snapshot, threads
+from .lists import modules, processes, threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import raw
-    from .trace import Trace, open_trace
+    from .heapinfo import (
+        Heap,
+        HeapBlock,
+        HeapSizes,
+        HeapSummary,
+        heap_blocks,
+        heap_sizes,
+        heap_summary,
+        heaps,
+    )
+    from .proctree import (
+        Tree,
+        TreeNode,
+    )
+    from .scan import (
+        DllUsers,
+        Error,
+        IdentifiedProcess,
+        Snapshot,
+        snapshot,
+        tree,
+        who_uses,
+    )
+    from .trace import (
+        Trace,
+        open_trace,
+    )
 
 __version__ = "0.1.0"
 
@@ -35,7 +61,14 @@ __all__ = [
     "AccessDenied",
     "Column",
     "CorruptTrace",
+    "DllUsers",
+    "Error",
+    "Heap",
+    "HeapBlock",
     "HeapQueryTimeout",
+    "HeapSizes",
+    "HeapSummary",
+    "IdentifiedProcess",
     "InjectionRefused",
     "Module",
     "PartialCopy",
@@ -51,20 +84,45 @@ __all__ = [
     "TooManySessions",
     "ToolhelpError",
     "Trace",
+    "Tree",
+    "TreeNode",
     "UnsupportedPlatform",
+    "heap_blocks",
+    "heap_sizes",
+    "heap_summary",
+    "heaps",
     "modules",
     "open_trace",
     "processes",
     "raw",
     "snapshot",
     "threads",
+    "tree",
+    "who_uses",
 ]
 
 # Public name -> the module that has it; a module of its own name stands for itself.
 _LATER = {
+    "DllUsers": "scan",
+    "Error": "scan",
+    "Heap": "heapinfo",
+    "HeapBlock": "heapinfo",
+    "HeapSizes": "heapinfo",
+    "HeapSummary": "heapinfo",
+    "IdentifiedProcess": "scan",
+    "Snapshot": "scan",
     "Trace": "trace",
+    "Tree": "proctree",
+    "TreeNode": "proctree",
+    "heap_blocks": "heapinfo",
+    "heap_sizes": "heapinfo",
+    "heap_summary": "heapinfo",
+    "heaps": "heapinfo",
     "open_trace": "trace",
     "raw": "raw",
+    "snapshot": "scan",
+    "tree": "scan",
+    "who_uses": "scan",
 }
 
 Sequence.register(Table)

@@ -90,6 +90,188 @@ class Module(structseq[Any], tuple[int, int, int, str, str, bool, str | None]):
     def machine(self) -> str | None: ...
 
 @final
+class IdentifiedProcess(structseq[Any], tuple[int, int, str, int, int, int | None, str | None, str | None]):
+    __match_args__: Final = (
+        "pid",
+        "ppid",
+        "name",
+        "num_threads",
+        "base_priority",
+        "create_time",
+        "path",
+        "machine",
+    )
+    @property
+    def pid(self) -> int: ...
+    @property
+    def ppid(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def num_threads(self) -> int: ...
+    @property
+    def base_priority(self) -> int: ...
+    @property
+    def create_time(self) -> int | None: ...
+    @property
+    def path(self) -> str | None: ...
+    @property
+    def machine(self) -> str | None: ...
+
+@final
+class Heap(structseq[Any], tuple[int, int, int, bool]):
+    __match_args__: Final = (
+        "pid",
+        "heap_id",
+        "flags",
+        "is_default",
+    )
+    @property
+    def pid(self) -> int: ...
+    @property
+    def heap_id(self) -> int: ...
+    @property
+    def flags(self) -> int: ...
+    @property
+    def is_default(self) -> bool: ...
+
+@final
+class HeapBlock(structseq[Any], tuple[int, int, int, str, int, int, bool]):
+    __match_args__: Final = (
+        "heap_id",
+        "address",
+        "size",
+        "kind",
+        "flags",
+        "lock_count",
+        "approximate",
+    )
+    @property
+    def heap_id(self) -> int: ...
+    @property
+    def address(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def flags(self) -> int: ...
+    @property
+    def lock_count(self) -> int: ...
+    @property
+    def approximate(self) -> bool: ...
+
+@final
+class HeapSummary(structseq[Any], tuple[int, int, bool, int, int, int, int, int, int, int, int]):
+    __match_args__: Final = (
+        "pid",
+        "heap_id",
+        "is_default",
+        "committed",
+        "uncommitted",
+        "busy",
+        "free",
+        "largest_free",
+        "busy_blocks",
+        "free_blocks",
+        "regions",
+    )
+    @property
+    def pid(self) -> int: ...
+    @property
+    def heap_id(self) -> int: ...
+    @property
+    def is_default(self) -> bool: ...
+    @property
+    def committed(self) -> int: ...
+    @property
+    def uncommitted(self) -> int: ...
+    @property
+    def busy(self) -> int: ...
+    @property
+    def free(self) -> int: ...
+    @property
+    def largest_free(self) -> int: ...
+    @property
+    def busy_blocks(self) -> int: ...
+    @property
+    def free_blocks(self) -> int: ...
+    @property
+    def regions(self) -> int: ...
+
+@final
+class HeapSizes(structseq[Any], tuple[int, int, int, int, int]):
+    __match_args__: Final = (
+        "pid",
+        "heap_id",
+        "size_class",
+        "blocks",
+        "bytes",
+    )
+    @property
+    def pid(self) -> int: ...
+    @property
+    def heap_id(self) -> int: ...
+    @property
+    def size_class(self) -> int: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+@final
+class Error(structseq[Any], tuple[int, str, int, str, int]):
+    __match_args__: Final = (
+        "pid",
+        "function",
+        "winerror",
+        "reason",
+        "attempts",
+    )
+    @property
+    def pid(self) -> int: ...
+    @property
+    def function(self) -> str: ...
+    @property
+    def winerror(self) -> int: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def attempts(self) -> int: ...
+
+@final
+class TreeNode(structseq[Any], tuple[int, int, int | None, str, int, str, int, int | None, int]):
+    __match_args__: Final = (
+        "pid",
+        "ppid",
+        "parent",
+        "name",
+        "depth",
+        "link",
+        "children",
+        "cycle",
+        "row",
+    )
+    @property
+    def pid(self) -> int: ...
+    @property
+    def ppid(self) -> int: ...
+    @property
+    def parent(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def link(self) -> str: ...
+    @property
+    def children(self) -> int: ...
+    @property
+    def cycle(self) -> int | None: ...
+    @property
+    def row(self) -> int: ...
+
+@final
 class PROCESSENTRY32W(structseq[Any], tuple[int, int, int, int, int, int, int, int, int, str]):
     __match_args__: Final = (
         "dwSize",
@@ -260,3 +442,32 @@ def trace_source_size(source: TraceSource, /) -> int: ...
 def trace_pass(source: TraceSource, threads: int, /) -> TracePass: ...
 def trace_events(source: TraceSource, threads: int, filter: int, /) -> TraceEvents: ...
 def trace_kinds() -> tuple[str, ...]: ...
+def scan(
+    modules: bool,
+    heaps: bool,
+    heap_sizes: bool,
+    identity: bool,
+    pids: Sequence[int] | None,
+    allow_injection: bool,
+    timeout_ns: int,
+    workers: int,
+    raise_first: bool,
+    /,
+) -> tuple[
+    Table[Any],
+    Table[Thread],
+    Table[Module] | None,
+    Table[Heap] | None,
+    Table[HeapSizes] | None,
+    Table[Error],
+]: ...
+def tree(processes: Table[Any], /) -> Table[TreeNode]: ...
+def heaps(
+    pid: int | None, allow_injection: bool, timeout_ns: int, toolhelp: bool, /
+) -> Table[Heap]: ...
+def heap_blocks(
+    heap_id: int, pid: int | None, allow_injection: bool, timeout_ns: int, toolhelp: bool, /
+) -> Table[HeapBlock]: ...
+def heap_totals(
+    pid: int | None, allow_injection: bool, timeout_ns: int, sizes: bool, /
+) -> Table[HeapSummary] | Table[HeapSizes]: ...

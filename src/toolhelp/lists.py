@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from ._core import Module, Process, Table, Thread
 
-__all__ = ["Snapshot", "modules", "processes", "snapshot", "threads"]
+__all__ = ["modules", "processes", "threads"]
 
 
 def processes() -> Table[Process]:
@@ -49,53 +49,3 @@ def modules(pid: int | None = None) -> Table[Module]:
     `SnapshotRace` after bounded retries, `UnsupportedPlatform`.
     """
     return _core.modules(pid)
-
-
-class Snapshot:
-    """What one call of `snapshot` saw: tables that never change.
-
-    `processes` and `threads` come from one copy of the system's lists, so they agree with each
-    other. `modules` is None unless asked for. `taken_at` is the time in UTC.
-    """
-
-    processes: Table[Process]
-    threads: Table[Thread]
-    modules: Table[Module] | None
-    taken_at: datetime
-
-    def __init__(
-        self,
-        processes: Table[Process],
-        threads: Table[Thread],
-        modules: Table[Module] | None,
-        taken_at: datetime,
-    ) -> None:
-        self.processes = processes
-        self.threads = threads
-        self.modules = modules
-        self.taken_at = taken_at
-
-    def __repr__(self) -> str:
-        return (
-            f"<Snapshot of {len(self.processes)} processes and {len(self.threads)} threads, "
-            f"{self.taken_at:%Y-%m-%d %H:%M:%S} UTC>"
-        )
-
-
-def snapshot(modules: bool = False) -> Snapshot:
-    """Processes and threads of the system from one consistent snapshot; modules of this process
-    with `modules=True`.
-
-    Windows calls: CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS | TH32CS_SNAPTHREAD) once, and once
-    more for the modules. Errors as for `processes` and `modules`.
-    """
-    from datetime import UTC, datetime
-
-    taken_at = datetime.now(UTC)
-    process_table, thread_table = _core.system_snapshot(True, True)
-    return Snapshot(
-        process_table,
-        thread_table,
-        _core.modules() if modules else None,
-        taken_at,
-    )
