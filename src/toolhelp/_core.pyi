@@ -90,7 +90,9 @@ class Module(structseq[Any], tuple[int, int, int, str, str, bool, str | None]):
     def machine(self) -> str | None: ...
 
 @final
-class IdentifiedProcess(structseq[Any], tuple[int, int, str, int, int, int | None, str | None, str | None]):
+class IdentifiedProcess(
+    structseq[Any], tuple[int, int, str, int, int, int | None, str | None, str | None]
+):
     __match_args__: Final = (
         "pid",
         "ppid",

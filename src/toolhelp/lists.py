@@ -6,8 +6,6 @@ from . import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from ._core import Module, Process, Table, Thread
 
 __all__ = ["modules", "processes", "threads"]

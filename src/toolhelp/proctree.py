@@ -40,7 +40,8 @@ class Tree:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{'  ' * node.depth}{node.name} ({node.pid}){self._remark(node)}" for node in self.nodes
+            f"{'  ' * node.depth}{node.name} ({node.pid}){self._remark(node)}"
+            for node in self.nodes
         )
 
     @staticmethod

@@ -208,9 +208,9 @@ static PyMethodDef general_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 int fake_control_exec(PyObject *module) {
-  if (PyModule_AddFunctions(module, general_methods) < 0)
-    return -1;
-  if (PyModule_AddFunctions(module, fake_world_methods) < 0)
+  if (PyModule_AddFunctions(module, general_methods) < 0 ||
+      PyModule_AddFunctions(module, fake_world_methods) < 0 ||
+      PyModule_AddFunctions(module, fake_heap_methods) < 0)
     return -1;
   return fake_table_exec(module);
 }

@@ -8,6 +8,7 @@
 int fake_control_exec(PyObject *module);
 
 extern PyMethodDef fake_world_methods[]; /* fake_control_world.c */
+extern PyMethodDef fake_heap_methods[];  /* fake_control_heap.c */
 
 /* The same for areas that add types of their own. */
 int fake_table_exec(PyObject *module); /* fake_control_table.c */

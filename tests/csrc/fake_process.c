@@ -103,3 +103,80 @@ uint32_t th_sys_loader_ready(th_handle process, bool *ready) {
   fake_end();
   return code;
 }
+
+uint32_t th_sys_creation_time(th_handle process, uint64_t *created) {
+  FAKE_CALL(call, "GetProcessTimes");
+  fake_process *found;
+  uint32_t code = begin(&call, process, ANY_QUERY, &found);
+  if (code == 0)
+    *created = found->create_time;
+  fake_end();
+  return code;
+}
+
+uint32_t th_sys_image_path(th_handle process, uint16_t *path, uint32_t capacity, uint32_t *units) {
+  FAKE_CALL(call, "QueryFullProcessImageNameW");
+  fake_process *found;
+  uint32_t code = begin(&call, process, ANY_QUERY, &found);
+  if (code == 0 && found->path.count >= capacity)
+    code = TH_ERROR_INSUFFICIENT_BUFFER;
+  if (code == 0) {
+    if (found->path.count)
+      memcpy(path, found->path.units, found->path.count * sizeof *path);
+    path[found->path.count] = 0;
+    *units = (uint32_t)found->path.count;
+  }
+  fake_end();
+  return code;
+}
+
+uint32_t th_sys_process_machine(th_handle process, uint16_t *machine) {
+  FAKE_CALL(call, "GetProcessInformation");
+  fake_process *found;
+  uint32_t code = begin(&call, process, ANY_QUERY, &found);
+  if (code == 0 && !found->own_machine)
+    code = TH_ERROR_INVALID_PARAMETER;
+  if (code == 0)
+    *machine = found->own_machine;
+  fake_end();
+  return code;
+}
+
+uint32_t th_sys_read_memory(th_handle process, uint64_t address, void *buffer, size_t size,
+                            size_t *read) {
+  FAKE_CALL(call, "ReadProcessMemory");
+  fake_process *found;
+  uint32_t code = begin(&call, process, TH_PROCESS_VM_READ, &found);
+  *read = 0;
+  for (size_t i = 0; code == 0 && *read < size;) {
+    const uint64_t at = address + *read;
+    const fake_memory *memory = NULL;
+    for (i = 0; i < found->memory_count; i++)
+      if (at >= found->memory[i].address && at - found->memory[i].address < found->memory[i].size)
+        memory = &found->memory[i];
+    if (!memory) {
+      code = *read ? TH_ERROR_PARTIAL_COPY : 998u;
+      *read = 0; /* Windows may or may not say how much it copied */
+      break;
+    }
+    size_t offset = (size_t)(at - memory->address), part = memory->size - offset;
+    part = part < size - *read ? part : size - *read;
+    memcpy((uint8_t *)buffer + *read, memory->bytes + offset, part);
+    *read += part;
+  }
+  fake_end();
+  return code;
+}
+
+uint32_t th_sys_debug_privilege(bool enable, bool *was_enabled) {
+  FAKE_CALL(call, "AdjustTokenPrivileges");
+  uint32_t code = fake_begin(&call, 0);
+  if (code == 0 && !fake.may_debug)
+    code = TH_ERROR_NOT_ALL_ASSIGNED;
+  if (code == 0) {
+    *was_enabled = fake.debugs;
+    fake.debugs = enable;
+  }
+  fake_end();
+  return code;
+}

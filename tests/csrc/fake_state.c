@@ -58,6 +58,11 @@ void fake_reset(void) {
   fake.native_machine = TH_MACHINE_X64;
   fake.wine = false;
   fake.now = START_OF_CLOCK;
+  fake.build = 22631;
+  fake.may_debug = fake.debugs = false;
+  fake.debug_layout = 0;
+  fake.debug_cut = 0;
+  fake.heap_locked = 0;
   fake.sleeps = fake.allocations = fake.fail_in = 0;
   fake.fail_on = false;
   fake.fault_count = 0;

@@ -55,6 +55,9 @@ typedef struct fake_process {
   uint16_t machine; /* what IsWow64Process2 says: 0 for a native process */
   bool loader_ready;
   uint64_t create_time; /* 100 ns units since 1601 */
+  bool suspended;       /* all of its threads */
+  bool no_heap_list;    /* its heap query succeeds with nothing, as of frozen processes */
+  uint16_t own_machine; /* what GetProcessInformation says of it; 0: the call fails */
   fake_text name, path; /* path: of the program, for queries that give it */
   size_t module_count, module_room, heap_count, heap_room, memory_count, memory_room;
   fake_module *modules;
@@ -70,6 +73,7 @@ typedef struct fake_thread {
 /* Snapshots hold the world they were taken of; it is copied when the script changes meanwhile. */
 typedef struct fake_world {
   long references;
+  size_t last_found;
   size_t process_count, process_room, thread_count, thread_room;
   fake_process *processes;
   fake_thread *threads;
@@ -147,6 +151,11 @@ typedef struct fake_state {
   uint32_t own_pid;
   uint16_t own_machine, native_machine;
   bool wine;
+  uint32_t build;
+  bool may_debug, debugs;    /* SeDebugPrivilege is held, is enabled */
+  unsigned debug_layout;     /* of heap queries: 1, 2, or 0 for the one of the build */
+  size_t debug_cut;          /* bytes that are missing at the end of query buffers */
+  uint64_t heap_locked;      /* the heap of this process that is locked, or 0 */
   size_t handle_count, handle_room;
   fake_handle **handles;
   fake_call *calls; /* all that were ever made */
