@@ -68,7 +68,10 @@ OPERATIONS = [
     Operation("modules of ours", th.modules),
     Operation("modules of another", lambda: th.modules(900)),
     Operation("snapshot", th.snapshot),
-    Operation("snapshot with modules", lambda: th.snapshot(modules=True)),
+    Operation(
+        "snapshot with modules",
+        lambda: th.snapshot(modules=True, errors="raise", pids=[OWN]),
+    ),
     Operation("raw processes", walk(raw.TH32CS_SNAPPROCESS, 0, raw.processes), raw=True),
     Operation("raw threads", walk(raw.TH32CS_SNAPTHREAD, 0, raw.threads), raw=True),
     Operation("raw modules", walk(raw.TH32CS_SNAPMODULE, 900, raw.modules), raw=True),

@@ -88,7 +88,11 @@ def test_snapshot_takes_processes_and_threads_at_once(machine):
 
 
 def test_snapshot_with_modules(machine):
-    assert [row.name for row in th.snapshot(modules=True).modules] == ["python.exe", "ntdll.dll"]
+    assert [row.name for row in th.snapshot(modules=True).modules] == [
+        "python.exe",
+        "ntdll.dll",
+        "child.exe",
+    ]
 
 
 def test_empty_lists_of_a_working_system(fake):

@@ -148,7 +148,14 @@ def snapshot(
         raise ValueError(f"heaps must be False, True or 'sizes', not {heaps!r}")
     chosen = None if pids is None else list(dict.fromkeys(pids))
     taken_at = datetime.now(UTC)
-    found = _core.scan(
+    (
+        process_table,
+        thread_table,
+        module_table,
+        heap_table,
+        size_table,
+        failures,
+    ) = _core.scan(
         modules,
         bool(heaps),
         heaps == "sizes",
@@ -159,8 +166,11 @@ def snapshot(
         0,
         errors == "raise",
     )
-    failures = found[5][:0] if errors == "ignore" else found[5]
-    return Snapshot(*found[:5], failures, taken_at)
+    if errors == "ignore":
+        failures = failures[:0]
+    return Snapshot(
+        process_table, thread_table, module_table, heap_table, size_table, failures, taken_at
+    )
 
 
 def tree() -> Tree:
