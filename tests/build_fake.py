@@ -228,12 +228,16 @@ def on_windows(full_api: bool = False) -> Path:
     return folder
 
 
-def program(main: Path, name: str, *more: str) -> Path:
-    """A plain C program over the fake core, without any Python: `tests/_build/programs/<name>`."""
+SNAPSHOT_CORE = ("base", "host", "table", "snapshot")
+
+
+def program(main: Path, name: str, *more: str, folders: Iterable[str] = SNAPSHOT_CORE) -> Path:
+    """A plain C program over the fake and these folders of csrc: `tests/_build/programs/<name>`."""
     tools = here(f"program-{name}", False, False, *more)
     tools.link_flags += [word for word in more if word.startswith("-fsanitize")]
     output = BUILD / "programs" / name
-    tools.build([*core_sources(WINDOWS, False), *fake_sources(False), main], output)
+    core = [path for path in core_sources(WINDOWS, False) if path.parent.name in folders]
+    tools.build([*core, *fake_sources(False), main], output)
     return output
 
 

@@ -297,8 +297,9 @@ static void snapshot_dealloc(snapshot_object *self) {
   if (self->open) {
     PyObject *kind, *value, *traceback; /* the current exception stays as it is */
     PyErr_Fetch(&kind, &value, &traceback);
-    if (PyErr_WarnFormat(PyExc_ResourceWarning, 1, "unclosed snapshot handle 0x%zx",
-                         (size_t)self->handle) < 0)
+    char handle[32];
+    PyOS_snprintf(handle, sizeof handle, "0x%llx", (unsigned long long)self->handle);
+    if (PyErr_WarnFormat(PyExc_ResourceWarning, 1, "unclosed snapshot handle %s", handle) < 0)
       PyErr_WriteUnraisable(NULL);
     PyErr_Restore(kind, value, traceback);
     close_once(self);

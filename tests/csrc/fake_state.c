@@ -100,6 +100,11 @@ static uint32_t planned(const char *name, uint32_t pid) {
 void fake_plan_failure(const char *name, uint32_t pid, uint32_t nth, uint32_t times,
                        uint32_t code) {
   fake_lock();
+  size_t kept = 0; /* plans that are spent make room */
+  for (size_t i = 0; i < plan_count; i++)
+    if (plans[i].times == FAKE_EVER || plans[i].seen + 1 < plans[i].nth + plans[i].times)
+      plans[kept++] = plans[i];
+  plan_count = kept;
   if (plan_count < MAX_PLANS) {
     plan *of = &plans[plan_count++];
     *of = (plan){.pid = pid, .nth = nth, .times = times, .code = code};
