@@ -1,0 +1,222 @@
+"""Nothing is kept: every public function, called again and again, leaves memory where it was.
+
+A public name without a leak test fails `test_every_public_name_is_covered`.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import inspect
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import toolhelp as th
+from toolhelp import raw
+
+pytestmark = pytest.mark.needs("fake")
+
+OWN = 4242
+ROUNDS = 40
+
+CASES: dict[str, Callable[[], Any]] = {}
+
+
+def case(*names: str) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """The leak test of these public names."""
+
+    def register(body: Callable[[], Any]) -> Callable[[], Any]:
+        for name in names:
+            CASES[name] = body
+        return body
+
+    return register
+
+
+def fails(kind: type[Exception], call: Callable[..., Any], *arguments: Any) -> None:
+    try:
+        call(*arguments)
+    except kind:
+        return
+    raise AssertionError(f"{call} did not fail")
+
+
+CASES["processes"] = lambda: list(th.processes())
+CASES["threads"] = lambda: [list(th.threads()), list(th.threads(900))]
+CASES["modules"] = lambda: [list(th.modules()), list(th.modules(900))]
+
+
+@case("snapshot", "Snapshot")
+def _():
+    seen = th.snapshot(modules=True)
+    return repr(seen), seen.processes, seen.threads, seen.modules
+
+
+@case("ToolhelpError", "ProcessNotFound", "AccessDenied", "SnapshotRace", "PartialCopy")
+def _():
+    fails(th.ProcessNotFound, th.modules, 5)
+    fails(th.ProcessNotFound, th.threads, 5)
+    fails(th.AccessDenied, th.modules, 4)
+    for code, kind in ((24, th.SnapshotRace), (299, th.PartialCopy), (8, th.ToolhelpError)):
+        th._core.fake_fail("CreateToolhelp32Snapshot", code=code, times=64)
+        fails(kind, th.processes)
+        th._core.fake_reset()
+        script()
+
+
+@case("Table", "Process", "Thread", "Module")
+def _():
+    table = th.modules()
+    part = table[1:]
+    return [
+        list(part), table[::2], table.take([0, 1]), table == part, table.to_dict(), repr(table),
+        table.columns, table.schema, table.replaced_text, table[0], table[-1],
+        table.__arrow_c_schema__(), table.__arrow_c_stream__(),
+        fails(IndexError, table.__getitem__, 99), fails(KeyError, table.__getitem__, "x"),
+        fails(TypeError, table.__getitem__, None), fails(IndexError, table.take, [99]),
+        fails(TypeError, table.take, ["x"]),
+    ]  # fmt: skip
+
+
+@case("Column")
+def _():
+    table = th.modules(900)
+    return [
+        [list(table[name]), list(table[name][::2]), repr(table[name])] for name in table.columns
+    ] + [
+        table["path"].codes, table["path"].dictionary, table["machine"].valid,
+        memoryview(table["base"])[1:], bytes(memoryview(table["path"].codes)),
+        fails(BufferError, memoryview, table["path"]),
+        fails(AttributeError, getattr, table["base"], "codes"),
+    ]  # fmt: skip
+
+
+@case("raw.CreateToolhelp32Snapshot", "raw.CloseHandle", "raw.SnapshotHandle")
+def _():
+    snapshot = raw.CreateToolhelp32Snapshot(raw.TH32CS_SNAPALL)
+    handle = (snapshot.handle, snapshot.closed)
+    raw.CloseHandle(snapshot)
+    fails(ValueError, snapshot.Process32First)
+    fails(th.ProcessNotFound, raw.CreateToolhelp32Snapshot, raw.TH32CS_SNAPMODULE, 5)
+    fails(ValueError, raw.CreateToolhelp32Snapshot, -1)
+    return handle
+
+
+@case("raw.processes", "raw.threads", "raw.modules", "raw.heap_lists", "raw.PROCESSENTRY32W",
+      "raw.THREADENTRY32", "raw.MODULEENTRY32W", "raw.HEAPLIST32")  # fmt: skip
+def _():
+    with raw.CreateToolhelp32Snapshot(raw.TH32CS_SNAPALL) as snapshot:
+        walks = (raw.processes, raw.threads, raw.modules, raw.heap_lists)
+        return [list(walk(snapshot)) for walk in walks]
+
+
+STEPS = [
+    f"{kind}32{step}" for kind in ("Process", "Thread", "Module") for step in ("First", "Next")
+]
+
+
+@case(*(f"raw.{name}" for name in [*STEPS, "Heap32ListFirst", "Heap32ListNext"]))
+def _():
+    with raw.CreateToolhelp32Snapshot(raw.TH32CS_SNAPALL) as snapshot:
+        found = [getattr(raw, name)(snapshot) for name in [*STEPS, "Heap32ListFirst"]]
+        found += [raw.Heap32ListNext(snapshot), raw.Heap32ListNext(snapshot)]
+        return found
+
+
+@functools.cache
+def sample_trace() -> bytes:
+    pytest.importorskip("hypothesis", reason="hypothesis is not installed")
+    import etlstrategies
+
+    data: bytes = etlstrategies.make(1, 40, ["stacks"]).data
+    return data
+
+
+@case("open_trace", "Trace", "CorruptTrace")
+def _():
+    fails(th.CorruptTrace, lambda: th.open_trace(b"no trace at all").info)
+    with th.open_trace(sample_trace(), threads=0) as trace:
+        tables = [trace.processes, trace.threads, trace.modules, trace.stacks, trace.frames]
+        return [trace.info, trace.quality, tables, list(trace.events()), list(trace.heap_events())]
+
+
+# Pure Python that makes nothing of the core's, or whose tests are in another file.
+ELSEWHERE = {
+    "raw.TH32CS": "flags",
+    "raw.HF32": "flags",
+}
+
+
+def public_names() -> list[str]:
+    """Functions and types of the package and of `raw`; of the exceptions those that have a case."""
+    found = []
+    for prefix, module in (("", th), ("raw.", raw)):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.ismodule(value) or isinstance(value, int):
+                continue
+            if (
+                isinstance(value, type)
+                and issubclass(value, Exception)
+                and prefix + name not in CASES
+            ):
+                continue
+            found.append(prefix + name)
+    return found
+
+
+def script() -> None:
+    core = th._core
+    core.fake_process(4, 0, "System", threads=[8], open_error=5)
+    core.fake_process(OWN, 4, "a\ud800.exe", threads=[100, 104])
+    core.fake_process(900, OWN, "한글.exe", threads=[904])
+    for pid in (OWN, 900):
+        for i in range(3):
+            core.fake_module(pid, 0x10000 * i, i, f"{i}.dll", "C:\\" + "x" * 200 * i)
+    core.fake_heap(OWN, 0x1000, 1)
+    core.fake_fail("OpenProcess", code=5, persist=True)
+
+
+def test_every_public_name_is_covered():
+    assert sorted(set(public_names()) - CASES.keys() - ELSEWHERE.keys()) == []
+    assert not CASES.keys() & ELSEWHERE.keys()
+
+
+# Names that share a body are tested together.
+BODIES = {body: name for name, body in reversed(CASES.items())}
+
+
+@pytest.mark.parametrize("body", BODIES, ids=BODIES.values())
+def test_nothing_is_kept(fake, body):
+    script()
+
+    def rounds(count: int) -> tuple[int, int, int]:
+        for _ in range(count):
+            body()
+        gc.collect()
+        return fake.fake_live_blocks(), fake.fake_handles(), sys.getallocatedblocks()
+
+    def grown() -> tuple[int, int]:
+        """Blocks and bytes of Python's that a run of rounds leaves behind."""
+        blocks, size = rounds(ROUNDS)[2], tracemalloc.get_traced_memory()[0]
+        after = rounds(ROUNDS)
+        assert after[:2] == (0, 0)
+        return after[2] - blocks, tracemalloc.get_traced_memory()[0] - size
+
+    rounds(3)
+    tracemalloc.start()
+    try:
+        # One block a round is ROUNDS blocks and at least 24 * ROUNDS bytes, each time. What the
+        # interpreter keeps for itself does not come again and again.
+        results = []
+        for _ in range(4):
+            results.append(grown())
+            if results[-1][0] < ROUNDS // 2 and results[-1][1] < 16 * ROUNDS:
+                return
+    finally:
+        tracemalloc.stop()
+    pytest.fail(f"blocks and bytes kept by {ROUNDS} rounds, again and again: {results}")
