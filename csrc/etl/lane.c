@@ -75,7 +75,10 @@ static th_status begin_next(th_lanes *lanes, th_lane *lane, th_run **begun, th_f
   size_t held = th_run_held(run);
   bool some = false;
   th_status status =
-      th_buffer_read(&lanes->source, entry, lanes->format, &lanes->tools, &run->buffer, failure);
+      lanes->ahead ? th_readahead_take(lanes->ahead, lane->next_entry, &lanes->tools,
+                                       &run->buffer, failure)
+                   : th_buffer_read(&lanes->source, entry, lanes->format, &lanes->tools,
+                                    &run->buffer, failure);
   bool ready = status == TH_OK && run->buffer.state == TH_BUFFER_READY;
   if (ready) {
     run->entry = lane->next_entry;
@@ -212,7 +215,7 @@ static th_status sort_run(th_lanes *lanes, th_failure *failure) {
 
 /* --- from outside ---------------------------------------------------------------------------- */
 
-th_status th_lanes_init(th_lanes *lanes, int64_t zero, th_failure *failure) {
+th_status th_lanes_init(th_lanes *lanes, int64_t zero, unsigned threads, th_failure *failure) {
   size_t count = lanes->index.lanes.count;
   lanes->spent = lanes->unsorted = lanes->unfilled = TH_NO_LEAF;
   /* A sound trace has a buffer or two of each processor at hand; what packed buffers claim to
@@ -229,6 +232,7 @@ th_status th_lanes_init(th_lanes *lanes, int64_t zero, th_failure *failure) {
     lanes->lanes[i] = (th_lane){.time = zero,
                                 .next_entry = lanes->index.lanes.items[i].first,
                                 .windowed = lanes->shared};
+  lanes->ahead = th_readahead_start(&lanes->source, &lanes->index, lanes->format, threads);
   return TH_OK;
 }
 
@@ -256,6 +260,7 @@ th_status th_lanes_ready(th_lanes *lanes, th_failure *failure) {
 }
 
 void th_lanes_free(th_lanes *lanes) {
+  th_readahead_stop(lanes->ahead);
   for (size_t i = 0; i < lanes->leaves.count; i++)
     th_run_free(lanes->leaves.items[i]);
   free_unused(lanes);

@@ -5,6 +5,7 @@
 #define TH_ETL_LANE_H
 
 #include "etl/merge.h"
+#include "etl/readahead.h"
 #include "etl/run.h"
 
 /* The window of a lane that may run backwards: at least this many buffers and bytes. */
@@ -41,6 +42,7 @@ typedef struct th_lanes {
   unsigned format; /* of packed buffers */
   bool shared;     /* all processors wrote into the same buffers */
   th_buffer_tools tools;
+  th_readahead *ahead; /* NULL: none */
   th_lane *lanes;   /* index.lanes.count */
   uint32_t started; /* lanes that are in the merge, or through */
   TH_VEC(th_run *) leaves; /* the runs in the merge, in order of their entries' ranks */
@@ -57,8 +59,8 @@ typedef struct th_lanes {
 #define TH_NO_LEAF UINT32_MAX
 
 /* Makes the lanes of an index that is built; an event without a time stamp takes `zero` as long as
-   its lane has had none. */
-th_status th_lanes_init(th_lanes *lanes, int64_t zero, th_failure *failure);
+   its lane has had none. `threads` read ahead. */
+th_status th_lanes_init(th_lanes *lanes, int64_t zero, unsigned threads, th_failure *failure);
 /* Brings the merge to where its winner is the next event: reads the first buffers, replaces a run
    that is through. After a failure it can be asked again. */
 th_status th_lanes_ready(th_lanes *lanes, th_failure *failure);

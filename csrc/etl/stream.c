@@ -54,7 +54,6 @@ static th_status read_logfile(th_stream *stream, uint8_t *bytes, th_failure *fai
 
 static th_status open_stream(th_stream *stream, const th_stream_options *options,
                              th_failure *failure) {
-  (void)options;
   uint8_t *bytes = th_mem_alloc(FIRST_READ);
   if (!bytes)
     return th_fail_memory(failure);
@@ -68,7 +67,7 @@ static th_status open_stream(th_stream *stream, const th_stream_options *options
     return status;
   lanes->format = stream->logfile.compression ? stream->logfile.compression : TH_PACKED_XPRESS;
   lanes->shared = stream->logfile.log_file_mode & MODE_SHARED_BUFFERS;
-  return th_lanes_init(lanes, stream->logfile.first_time, failure);
+  return th_lanes_init(lanes, stream->logfile.first_time, options ? options->threads : 0, failure);
 }
 
 th_status th_stream_open(const th_source *source, const th_stream_options *options,
