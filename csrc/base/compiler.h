@@ -90,6 +90,10 @@ TH_INLINE void th_refcount_take(th_refcount *count) { _InterlockedIncrement(&cou
 TH_INLINE bool th_refcount_drop(th_refcount *count) {
   return _InterlockedDecrement(&count->value) == 0;
 }
+/* True when the caller's reference is the only one: nobody else can make another. */
+TH_INLINE bool th_refcount_is_one(th_refcount *count) {
+  return _InterlockedCompareExchange(&count->value, 1, 1) == 1;
+}
 #else
 TH_INLINE void th_refcount_take(th_refcount *count) {
   __atomic_add_fetch(&count->value, 1, __ATOMIC_RELAXED);
@@ -97,6 +101,10 @@ TH_INLINE void th_refcount_take(th_refcount *count) {
 /* True when the last reference went. */
 TH_INLINE bool th_refcount_drop(th_refcount *count) {
   return __atomic_sub_fetch(&count->value, 1, __ATOMIC_ACQ_REL) == 0;
+}
+/* True when the caller's reference is the only one: nobody else can make another. */
+TH_INLINE bool th_refcount_is_one(th_refcount *count) {
+  return __atomic_load_n(&count->value, __ATOMIC_ACQUIRE) == 1;
 }
 #endif
 

@@ -48,19 +48,15 @@ const char *const th_heap_kind_names[TH_HEAP_KINDS + 1] = {
 
 const th_heap_layout th_heap_layouts[2][256] = {{OTHERS(4), LAYOUTS(4)}, {OTHERS(8), LAYOUTS(8)}};
 
-static bool has_known_layout(unsigned opcode) {
-  return opcode >= 32 && opcode <= 46 && (opcode < 39 || opcode > 41);
-}
-
 bool th_parse_heap_odd(const th_event *event, th_heap_payload *out) {
   bool wide = event->pointer_size == 8;
-  if (has_known_layout(event->opcode)) {
+  if (th_is_heap_opcode(event->opcode)) {
     unsigned version = event->version < 3 ? event->version : 3;
     wide = th_payload_width(event, th_heap_layouts[0][event->opcode].min_size[version],
                             th_heap_layouts[1][event->opcode].min_size[version]) == 8;
-    return th_parse_heap(event, out, wide);
+    return th_parse_heap(event, wide, out);
   }
-  if (th_parse_heap(event, out, wide))
+  if (th_parse_heap(event, wide, out))
     return true;
   *out = (th_heap_payload){.kind = th_heap_layouts[0][event->opcode].kind};
   return true;

@@ -78,13 +78,12 @@ TH_INLINE bool th_is_heap_event(const th_event *event) { return event->hook >> 8
    payloads of FULL events, whose width is that of their length. */
 bool th_parse_heap_odd(const th_event *event, th_heap_payload *out);
 
-/* False: the payload is too short for its opcode and version. `event` is a heap event. */
-TH_INLINE bool th_parse_heap(const th_event *event, th_heap_payload *out, bool wide) {
-  const th_heap_layout *layout = &th_heap_layouts[wide][event->opcode];
-  const uint8_t *payload = event->payload;
+/* The same from its parts: a struct on the way to here would cost more than the parsing. */
+TH_INLINE bool th_parse_heap_payload(const uint8_t *payload, uint32_t size, unsigned opcode,
+                                     unsigned version, bool wide, th_heap_payload *out) {
+  const th_heap_layout *layout = &th_heap_layouts[wide][opcode];
   unsigned has = layout->has;
-  unsigned min_size = layout->min_size[event->version < 3 ? event->version : 3];
-  if (TH_UNLIKELY(event->size < min_size))
+  if (TH_UNLIKELY(size < layout->min_size[version < 3 ? version : 3]))
     return false;
   uint64_t address_mask = 0 - (uint64_t)(has >> 1 & 1);
   uint64_t size_mask = 0 - (uint64_t)(has >> 2 & 1);
@@ -113,9 +112,15 @@ TH_INLINE bool th_parse_heap(const th_event *event, th_heap_payload *out, bool w
   return true;
 }
 
-/* Whether the layout of an event is known and its width is that of its header: the common case. */
-TH_INLINE bool th_is_plain_heap_event(const th_event *event) {
-  return event->guid == NULL && event->opcode - 32u <= 46 - 32 && event->opcode - 39u > 41 - 39;
+/* False: the payload is too short for its opcode and version. `event` is a heap event. */
+TH_INLINE bool th_parse_heap(const th_event *event, bool wide, th_heap_payload *out) {
+  return th_parse_heap_payload(event->payload, event->size, event->opcode, event->version, wide,
+                               out);
+}
+
+/* Whether the layout of an opcode is known. */
+TH_INLINE bool th_is_heap_opcode(unsigned opcode) {
+  return opcode - 32u <= 46 - 32 && opcode - 39u > 41 - 39;
 }
 
 #endif

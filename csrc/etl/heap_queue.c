@@ -17,8 +17,43 @@ static const uint8_t bits_of_kinds[TH_HEAP_KINDS] = {
     [TH_HEAP_CONTRACT] = BLOCK_BITS,
 };
 
-static bool make_chunk(th_heap_chunk *chunk) {
-  th_table *rows = th_table_new(&th_heap_event_schema, TH_HEAP_BATCH_ROWS, NULL);
+/* Makes the values as good as new; what every row writes anew may stay. */
+static void clean(th_heap_spare *spare) {
+  static const uint8_t old_columns[] = {TH_HEAP_EVENT_OLD_ADDRESS, TH_HEAP_EVENT_OLD_SIZE};
+  th_table *rows = spare->rows;
+  for (size_t field = 0; field < rows->schema->field_count; field++) {
+    th_mem_free(rows->columns[field].valid);
+    rows->columns[field].valid = NULL;
+  }
+  if (spare->has_old)
+    for (size_t i = 0; i < sizeof old_columns; i++)
+      memset(rows->columns[old_columns[i]].data, 0, rows->count * sizeof(uint64_t));
+  rows->count = 0;
+}
+
+static th_table *make_rows(th_heap_queue *queue) {
+  for (size_t i = 0; i < TH_HEAP_SPARES; i++) {
+    th_heap_spare *spare = &queue->spares[i];
+    if (!spare->rows || !th_refcount_is_one(&spare->rows->references))
+      continue;
+    clean(spare);
+    th_table *rows = spare->rows;
+    spare->rows = NULL;
+    return rows;
+  }
+  return th_table_new(&th_heap_event_schema, TH_HEAP_BATCH_ROWS, NULL);
+}
+
+static void keep_spare(th_heap_queue *queue, th_table *rows, bool has_old) {
+  th_heap_spare *spare = &queue->spares[queue->next_spare];
+  queue->next_spare = (queue->next_spare + 1) % TH_HEAP_SPARES;
+  th_table_drop(spare->rows);
+  th_table_take(rows);
+  *spare = (th_heap_spare){rows, has_old};
+}
+
+static bool make_chunk(th_heap_queue *queue, th_heap_chunk *chunk) {
+  th_table *rows = make_rows(queue);
   if (!rows)
     return false;
   *chunk = (th_heap_chunk){
@@ -48,17 +83,17 @@ th_heap_chunk *th_heap_queue_open_new(th_heap_queue *queue) {
     return NULL;
   th_heap_chunk *chunk =
       &queue->chunks[(queue->first + queue->count) % TH_HEAP_QUEUE_BATCHES];
-  if (!make_chunk(chunk))
+  if (!make_chunk(queue, chunk))
     return NULL;
   queue->count++;
   return chunk;
 }
 
-bool th_heap_chunk_mark_missing(th_heap_chunk *chunk, const th_event *event, bool no_handle) {
+bool th_heap_chunk_mark_missing(th_heap_chunk *chunk, th_heap_header header, bool no_handle) {
   th_table *rows = chunk->batch.rows;
-  return (event->pid != TH_NO_ID ||
+  return (header.pid != TH_NO_ID ||
           th_table_set_missing(rows, TH_HEAP_EVENT_PID, chunk->count)) &&
-         (event->tid != TH_NO_ID ||
+         (header.tid != TH_NO_ID ||
           th_table_set_missing(rows, TH_HEAP_EVENT_TID, chunk->count)) &&
          (!no_handle || th_table_set_missing(rows, TH_HEAP_EVENT_HEAP, chunk->count));
 }
@@ -148,24 +183,36 @@ static void convert_times(th_heap_chunk *chunk, const th_clock *clock) {
       chunk->time[row] = th_clock_ns(clock, chunk->time[row]);
 }
 
-bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end, const th_clock *clock,
-                        th_stack_table *stacks, th_heap_batch *batch) {
-  th_heap_chunk *chunk = &queue->chunks[queue->first];
-  bool all_stacks = true;
+static bool number_stacks(th_heap_chunk *chunk, th_stack_table *stacks, bool *all,
+                          uint64_t *with_stack) {
+  size_t without = 0, allocations = 0;
   for (size_t row = 0; row < chunk->count; row++) {
     if (chunk->stack[row] == TH_NO_STACK_REF) {
-      all_stacks = false;
+      without++;
       continue;
     }
+    allocations += chunk->kind[row] == TH_HEAP_ALLOC || chunk->kind[row] == TH_HEAP_REALLOC;
     if (!th_stack_table_number(stacks, chunk->stack[row], &chunk->stack[row]))
       return false;
   }
+  *all = without == 0;
+  *with_stack += allocations;
+  return true;
+}
+
+bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end, const th_clock *clock,
+                        th_stack_table *stacks, th_heap_batch *batch) {
+  th_heap_chunk *chunk = &queue->chunks[queue->first];
+  bool all_stacks;
+  if (!number_stacks(chunk, stacks, &all_stacks, &queue->with_stack))
+    return false;
   if (!mark_values(chunk, all_stacks))
     return false;
   convert_times(chunk, clock);
   if (!at_end && !is_settled(queue, chunk, now))
     queue->forced += chunk->count;
   chunk->batch.rows->count = chunk->count;
+  keep_spare(queue, chunk->batch.rows, chunk->kinds >> TH_HEAP_REALLOC & 1);
   *batch = chunk->batch;
   queue->first = (queue->first + 1) % TH_HEAP_QUEUE_BATCHES;
   queue->count--;
@@ -176,5 +223,7 @@ bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end, const th
 void th_heap_queue_free(th_heap_queue *queue) {
   for (size_t i = 0; i < queue->count; i++)
     th_heap_batch_free(&queue->chunks[(queue->first + i) % TH_HEAP_QUEUE_BATCHES].batch);
+  for (size_t i = 0; i < TH_HEAP_SPARES; i++)
+    th_table_drop(queue->spares[i].rows);
   queue->count = 0;
 }

@@ -23,9 +23,18 @@ typedef struct th_heap_chunk {
   uint8_t *kind;
   size_t count;
   int64_t min_time, max_time; /* raw */
-  uint32_t kinds;             /* bit by kind that occurs */
+  uint32_t kinds;             /* bit by kind that occurs in the rows */
   bool sorted;
 } th_heap_chunk;
+
+/* A table that was handed out. Once whoever had it lets go of it, it serves again: making a new one
+   costs as much as decoding its rows. */
+typedef struct th_heap_spare {
+  th_table *rows; /* a reference, NULL */
+  bool has_old;   /* old addresses and sizes are not all 0 */
+} th_heap_spare;
+
+#define TH_HEAP_SPARES 4
 
 typedef struct th_heap_queue {
   th_heap_chunk chunks[TH_HEAP_QUEUE_BATCHES]; /* a ring */
@@ -33,6 +42,9 @@ typedef struct th_heap_queue {
   uint64_t first_number; /* of the oldest chunk, counted from the start of the trace */
   int64_t window;        /* raw time for which a chunk waits behind its last row, at least */
   uint64_t forced;       /* rows that left before that, to keep memory bounded */
+  uint64_t with_stack;   /* alloc and realloc rows that left with a stack */
+  th_heap_spare spares[TH_HEAP_SPARES];
+  size_t next_spare; /* the one to give up next */
 } th_heap_queue;
 
 /* The chunk with room for a row, NULL when there is no memory. */
@@ -49,9 +61,16 @@ TH_INLINE th_heap_chunk *th_heap_queue_open(th_heap_queue *queue) {
   return th_heap_queue_open_new(queue);
 }
 
+/* What a row takes from the header of its event. */
+typedef struct th_heap_header {
+  int64_t time; /* raw */
+  uint32_t pid, tid;
+  uint16_t cpu;
+} th_heap_header;
+
 /* Writes a row. False: no memory. */
-TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, const th_event *event,
-                                              const th_heap_payload *payload);
+TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, th_heap_header header,
+                                              th_heap_payload payload);
 /* Notes that a process started or ended between the last row and the next. */
 TH_NODISCARD bool th_heap_queue_mark(th_heap_queue *queue, th_process_mark_kind kind, uint32_t pid,
                                      int64_t time_ns);
@@ -68,39 +87,39 @@ TH_NODISCARD bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_
 void th_heap_queue_free(th_heap_queue *queue);
 
 /* What differs from the common case: no ids, no handle. */
-TH_NODISCARD bool th_heap_chunk_mark_missing(th_heap_chunk *chunk, const th_event *event, bool no_handle);
+TH_NODISCARD bool th_heap_chunk_mark_missing(th_heap_chunk *chunk, th_heap_header header, bool no_handle);
 
-TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, const th_event *event,
-                                              const th_heap_payload *payload) {
+TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, th_heap_header header,
+                                              th_heap_payload payload) {
   th_heap_chunk *chunk = th_heap_queue_open(queue);
   if (TH_UNLIKELY(!chunk))
     return false;
   size_t row = chunk->count;
-  bool no_handle = !(payload->has & TH_HEAP_HAS_HEAP);
-  if (TH_UNLIKELY(event->pid == TH_NO_ID || event->tid == TH_NO_ID || no_handle) &&
-      !th_heap_chunk_mark_missing(chunk, event, no_handle))
+  bool no_handle = !(payload.has & TH_HEAP_HAS_HEAP);
+  if (TH_UNLIKELY(header.pid == TH_NO_ID || header.tid == TH_NO_ID || no_handle) &&
+      !th_heap_chunk_mark_missing(chunk, header, no_handle))
     return false;
-  chunk->time[row] = event->time;
-  chunk->heap[row] = payload->heap;
-  chunk->address[row] = payload->address;
-  chunk->size[row] = payload->size;
-  chunk->pid[row] = event->pid;
-  chunk->tid[row] = event->tid;
-  chunk->source[row] = payload->source;
+  chunk->time[row] = header.time;
+  chunk->heap[row] = payload.heap;
+  chunk->address[row] = payload.address;
+  chunk->size[row] = payload.size;
+  chunk->pid[row] = header.pid;
+  chunk->tid[row] = header.tid;
+  chunk->source[row] = payload.source;
   chunk->stack[row] = TH_NO_STACK_REF;
-  chunk->cpu[row] = event->cpu;
-  chunk->kind[row] = payload->kind;
-  chunk->kinds |= 1u << payload->kind;
-  if (TH_UNLIKELY(payload->has & TH_HEAP_HAS_OLD)) {
-    chunk->old_address[row] = payload->old_address;
-    chunk->old_size[row] = payload->old_size;
+  chunk->cpu[row] = header.cpu;
+  chunk->kind[row] = payload.kind;
+  chunk->kinds |= 1u << payload.kind;
+  if (TH_UNLIKELY(payload.has & TH_HEAP_HAS_OLD)) {
+    chunk->old_address[row] = payload.old_address;
+    chunk->old_size[row] = payload.old_size;
   }
-  if (TH_UNLIKELY(event->time < chunk->max_time))
+  if (TH_UNLIKELY(header.time < chunk->max_time))
     chunk->sorted = false;
   else
-    chunk->max_time = event->time;
-  if (TH_UNLIKELY(event->time < chunk->min_time))
-    chunk->min_time = event->time;
+    chunk->max_time = header.time;
+  if (TH_UNLIKELY(header.time < chunk->min_time))
+    chunk->min_time = header.time;
   chunk->count = row + 1;
   return true;
 }

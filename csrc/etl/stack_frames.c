@@ -5,6 +5,9 @@
 
 #define FIRST_SLOTS 1024
 
+/* TH_MAX_FRAMES fits 16 bits. */
+#define COUNT_BITS 16
+
 /* Four chains side by side: one multiplication does not wait for the one before it. */
 static uint64_t hash_frames(const uint8_t *at, size_t count) {
   uint64_t a = TH_HASH_A ^ count, b = TH_HASH_B, c = TH_HASH_A + 1, d = TH_HASH_B + 1;
@@ -64,7 +67,7 @@ static TH_NOINLINE bool add(th_stack_frames *frames, const uint8_t *bytes, size_
   *number = (uint32_t)frames->lists.count;
   frames->lists.items[frames->lists.count++] =
       (th_frame_list){.offset = at, .count = (uint32_t)count};
-  *slot = (th_frame_slot){tag, *number + 1};
+  *slot = (th_frame_slot){tag, *number + 1, (uint64_t)at << COUNT_BITS | count};
   return true;
 }
 
@@ -79,9 +82,9 @@ static bool put_clean(th_stack_frames *frames, const uint8_t *bytes, size_t coun
   for (; frames->slots[slot].number; slot = (slot + 1) & mask) {
     if (frames->slots[slot].tag != tag)
       continue;
-    const th_frame_list *list = &frames->lists.items[frames->slots[slot].number - 1];
-    if (list->count == count &&
-        memcmp(frames->pool.items + list->offset, bytes, count * sizeof(uint64_t)) == 0) {
+    uint64_t place = frames->slots[slot].place;
+    if ((place & ((1u << COUNT_BITS) - 1)) == count &&
+        memcmp(frames->pool.items + (place >> COUNT_BITS), bytes, count * sizeof(uint64_t)) == 0) {
       *number = frames->slots[slot].number - 1;
       return true;
     }

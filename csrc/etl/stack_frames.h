@@ -12,6 +12,7 @@ typedef struct th_frame_list {
 typedef struct th_frame_slot {
   uint32_t tag;    /* upper half of the hash */
   uint32_t number; /* + 1; 0: free */
+  uint64_t place;  /* offset and count of the frames in one, to look in one place less */
 } th_frame_slot;
 
 typedef struct th_stack_frames {

@@ -14,9 +14,10 @@
   (BIT(TH_HEADER_SYSTEM32) | BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT32) |                  \
    BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO32) | BIT(TH_HEADER_PERFINFO64))
 
-#define WIDE_KINDS                                                                                 \
-  (BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO64))
 #define LEAF_NONE UINT32_MAX
+/* Events lie in as many places as there are processors: ask for their bytes early. */
+#define AHEAD 12
+#define AHEAD_BYTES 512
 
 /* The class of these is not known to mean anything here. */
 #define INSTANCE_KINDS (BIT(TH_HEADER_INSTANCE32) | BIT(TH_HEADER_INSTANCE64))
@@ -161,52 +162,49 @@ static TH_NOINLINE bool take_event(th_trace *trace, const th_event *event) {
   }
 }
 
-TH_INLINE bool take_heap(th_trace *trace, const th_event *event) {
-  th_heap_payload payload;
-  bool parsed = TH_LIKELY(th_is_plain_heap_event(event))
-                    ? th_parse_heap(event, &payload, event->pointer_size == 8)
-                    : th_parse_heap_odd(event, &payload);
-  if (TH_UNLIKELY(!parsed)) {
-    trace->counts.bad_payloads++;
-    return true;
-  }
+TH_INLINE bool take_heap(th_trace *trace, th_heap_header header, th_heap_payload payload) {
   trace->counts.heap_events[payload.kind]++;
-  trace->counts.unattributed += event->pid == TH_NO_ID;
-  return th_heap_queue_add(&trace->queue, event, &payload);
+  trace->counts.unattributed += header.pid == TH_NO_ID;
+  return th_heap_queue_add(&trace->queue, header, payload);
 }
 
-/* Headers of every kind. */
+/* Heap events in headers of every kind. */
+static bool take_heap_event(th_trace *trace, const th_event *event) {
+  th_heap_payload payload;
+  if (th_parse_heap_odd(event, &payload))
+    return take_heap(trace, (th_heap_header){event->time, event->pid, event->tid, event->cpu},
+                     payload);
+  trace->counts.bad_payloads++;
+  return true;
+}
+
+/* Whatever is not in the common form. */
 static TH_NOINLINE bool take_any(th_trace *trace, const th_event_ref *ref) {
   th_event event;
   if (!th_stream_decode(trace->stream, ref, &event) || INSTANCE_KINDS >> ref->kind & 1)
     return true;
-  return th_is_heap_event(&event) ? take_heap(trace, &event) : take_event(trace, &event);
+  return th_is_heap_event(&event) ? take_heap_event(trace, &event) : take_event(trace, &event);
 }
 
-/* The kernel's own headers, as nearly all events have them; the same as th_header_decode does. */
-TH_INLINE bool take_plain(th_trace *trace, const th_event_ref *ref, uint32_t hook) {
-  bool perfinfo = ref->kind >= TH_HEADER_PERFINFO32;
-  uint32_t head = perfinfo ? 0x10 : ref->kind <= TH_HEADER_SYSTEM64 ? 0x20 : 0x18;
+/* Heap events as they nearly all are: a SYSTEM header of 32 bytes, then a known payload. */
+TH_INLINE bool take_plain_heap(th_trace *trace, const th_event_ref *ref, unsigned opcode) {
+  const uint8_t *at = ref->at;
+  th_heap_payload payload;
   if (TH_UNLIKELY(trace->leaf != ref->leaf)) {
     trace->leaf = ref->leaf;
     trace->cpu = th_stream_cpu(trace->stream, ref);
   }
-  th_event event = {.time = ref->time,
-                    .payload = ref->at + head,
-                    .size = ref->size - head,
-                    .pid = TH_NO_ID,
-                    .tid = TH_NO_ID,
-                    .hook = hook,
-                    .cpu = trace->cpu,
-                    .version = ref->at[0],
-                    .kind = ref->kind,
-                    .opcode = (uint8_t)hook,
-                    .pointer_size = WIDE_KINDS >> ref->kind & 1 ? 8 : 4};
-  if (!perfinfo) {
-    event.tid = th_load_u32(ref->at + 0x08);
-    event.pid = th_load_u32(ref->at + 0x0c);
+  if (TH_UNLIKELY(!th_parse_heap_payload(at + 0x20, ref->size - 0x20u, opcode, at[0],
+                                         ref->kind == TH_HEADER_SYSTEM64, &payload))) {
+    trace->counts.bad_payloads++;
+    return true;
   }
-  return TH_LIKELY(hook >> 8 == 0x10) ? take_heap(trace, &event) : take_event(trace, &event);
+  return take_heap(trace,
+                   (th_heap_header){.time = ref->time,
+                                    .pid = th_load_u32(at + 0x0c),
+                                    .tid = th_load_u32(at + 0x08),
+                                    .cpu = trace->cpu},
+                   payload);
 }
 
 TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
@@ -218,7 +216,10 @@ TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
   uint32_t hook = th_load_u16(ref->at + 6);
   trace->counts.events_by_hook[hook]++;
   /* A second byte that is not 0 says that the header is longer. */
-  return TH_LIKELY(ref->at[1] == 0) ? take_plain(trace, ref, hook) : take_any(trace, ref);
+  if (TH_LIKELY(hook >> 8 == 0x10 && ref->kind <= TH_HEADER_SYSTEM64 && ref->at[1] == 0 &&
+                th_is_heap_opcode(hook & 0xff)))
+    return take_plain_heap(trace, ref, hook & 0xff);
+  return take_any(trace, ref);
 }
 
 th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *failure) {
@@ -237,7 +238,13 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
       trace->ended = trace->ref_count == 0;
       continue;
     }
-    if (TH_UNLIKELY(!take_ref(trace, &trace->refs[trace->ref++])))
+    const th_event_ref *ref = &trace->refs[trace->ref++];
+    if (TH_LIKELY(trace->ref + AHEAD < trace->ref_count)) {
+      const uint8_t *at = ref[AHEAD].at;
+      for (size_t line = 0; line < ref[AHEAD].size && line < AHEAD_BYTES; line += 64)
+        TH_PREFETCH(at + line);
+    }
+    if (TH_UNLIKELY(!take_ref(trace, ref)))
       return th_fail_memory(failure);
   }
   *more = !trace->ended;
@@ -254,23 +261,13 @@ static bool finish(th_trace *trace) {
   return true;
 }
 
-static void count_stacks(th_trace *trace, const th_heap_batch *batch) {
-  const uint8_t *kinds = TH_COLUMN(batch->rows, TH_HEAP_EVENT_KIND, uint8_t);
-  const uint32_t *stacks = TH_COLUMN(batch->rows, TH_HEAP_EVENT_STACK_ID, uint32_t);
-  uint64_t with_stack = 0;
-  for (size_t row = 0; row < batch->rows->count; row++)
-    with_stack += (kinds[row] == TH_HEAP_ALLOC || kinds[row] == TH_HEAP_REALLOC) &&
-                  stacks[row] != TH_NO_STACK;
-  trace->counts.with_stack += with_stack;
-}
-
 th_status th_trace_take(th_trace *trace, th_heap_batch *batch, bool *taken, th_failure *failure) {
   bool ready = th_heap_queue_ready(&trace->queue, trace->now, trace->ended);
   if (ready) {
     if (!th_heap_queue_take(&trace->queue, trace->now, trace->ended, &trace->clock,
                             &trace->stacks, batch))
       return th_fail_memory(failure);
-    count_stacks(trace, batch);
+    trace->counts.with_stack = trace->queue.with_stack;
   } else if (trace->ended && !trace->final && !finish(trace)) {
     return th_fail_memory(failure);
   }

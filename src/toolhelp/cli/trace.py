@@ -6,6 +6,7 @@ import csv
 import importlib
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeVar
 
@@ -55,7 +56,7 @@ def trace_options(function: _F) -> _F:
 
 def open_file(file: str, threads: int | None, max_expand: int, member: str | None) -> Trace:
     """The trace of the command line; `-` is standard input."""
-    source: Any = click.get_binary_stream("stdin") if file == "-" else file
+    source: Any = sys.stdin.buffer if file == "-" else file
     return open_trace(source, threads=threads, max_expand=max_expand, member=member)
 
 
