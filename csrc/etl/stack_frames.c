@@ -5,11 +5,8 @@
 
 #define FIRST_SLOTS 1024
 
-/* TH_MAX_FRAMES fits 16 bits. */
-#define COUNT_BITS 16
-
 /* Four chains side by side: one multiplication does not wait for the one before it. */
-static uint64_t hash_frames(const uint8_t *at, size_t count) {
+uint64_t th_stack_frames_hash(const uint8_t *at, size_t count) {
   uint64_t a = TH_HASH_A ^ count, b = TH_HASH_B, c = TH_HASH_A + 1, d = TH_HASH_B + 1;
   for (; count >= 8; count -= 8, at += 64) {
     a = th_hash_fold(a ^ th_load_u64(at), TH_HASH_B ^ th_load_u64(at + 8));
@@ -43,7 +40,7 @@ static bool grow_slots(th_stack_frames *frames) {
       continue;
     const th_frame_list *list = &frames->lists.items[old.number - 1];
     const uint64_t *first = frames->pool.items + list->offset;
-    size_t slot = (size_t)hash_frames((const uint8_t *)first, list->count) & mask;
+    size_t slot = (size_t)th_stack_frames_hash((const uint8_t *)first, list->count) & mask;
     while (slots[slot].number)
       slot = (slot + 1) & mask;
     slots[slot] = old;
@@ -67,14 +64,13 @@ static TH_NOINLINE bool add(th_stack_frames *frames, const uint8_t *bytes, size_
   *number = (uint32_t)frames->lists.count;
   frames->lists.items[frames->lists.count++] =
       (th_frame_list){.offset = at, .count = (uint32_t)count};
-  *slot = (th_frame_slot){tag, *number + 1, (uint64_t)at << COUNT_BITS | count};
+  *slot = (th_frame_slot){tag, *number + 1, (uint64_t)at << TH_FRAME_COUNT_BITS | count};
   return true;
 }
 
 /* 8-byte frames, none of them zero. */
-static bool put_clean(th_stack_frames *frames, const uint8_t *bytes, size_t count,
+static bool put_clean(th_stack_frames *frames, const uint8_t *bytes, size_t count, uint64_t hash,
                       uint32_t *number) {
-  uint64_t hash = hash_frames(bytes, count);
   uint32_t tag = (uint32_t)(hash >> 32);
   if (TH_UNLIKELY(frames->lists.count * 2 >= frames->slot_count) && !grow_slots(frames))
     return false;
@@ -83,8 +79,8 @@ static bool put_clean(th_stack_frames *frames, const uint8_t *bytes, size_t coun
     if (frames->slots[slot].tag != tag)
       continue;
     uint64_t place = frames->slots[slot].place;
-    if ((place & ((1u << COUNT_BITS) - 1)) == count &&
-        memcmp(frames->pool.items + (place >> COUNT_BITS), bytes, count * sizeof(uint64_t)) == 0) {
+    if ((place & ((1u << TH_FRAME_COUNT_BITS) - 1)) == count &&
+        memcmp(frames->pool.items + (place >> TH_FRAME_COUNT_BITS), bytes, count * sizeof(uint64_t)) == 0) {
       *number = frames->slots[slot].number - 1;
       return true;
     }
@@ -111,7 +107,8 @@ static TH_NOINLINE bool put_unclean(th_stack_frames *frames, const uint8_t *byte
   size_t kept_count = th_stack_frames_clean(kept, bytes, count, frame_size);
   bool done = true;
   if (kept_count)
-    done = put_clean(frames, (const uint8_t *)kept, kept_count, number);
+    done = put_clean(frames, (const uint8_t *)kept, kept_count,
+                     th_stack_frames_hash((const uint8_t *)kept, kept_count), number);
   else
     *number = TH_NO_FRAMES;
   th_mem_free(kept);
@@ -119,11 +116,12 @@ static TH_NOINLINE bool put_unclean(th_stack_frames *frames, const uint8_t *byte
 }
 
 bool th_stack_frames_put(th_stack_frames *frames, const uint8_t *bytes, size_t count,
-                         unsigned frame_size, uint32_t *number) {
+                         unsigned frame_size, const uint64_t *hash, uint32_t *number) {
   if (count > TH_MAX_FRAMES)
     count = TH_MAX_FRAMES;
   if (TH_LIKELY(frame_size == 8 && count && !has_zero(bytes, count)))
-    return put_clean(frames, bytes, count, number);
+    return put_clean(frames, bytes, count, hash ? *hash : th_stack_frames_hash(bytes, count),
+                     number);
   return put_unclean(frames, bytes, count, frame_size, number);
 }
 

@@ -9,6 +9,9 @@ typedef struct th_frame_list {
   uint32_t count;
 } th_frame_list;
 
+/* TH_MAX_FRAMES fits. */
+#define TH_FRAME_COUNT_BITS 16
+
 typedef struct th_frame_slot {
   uint32_t tag;    /* upper half of the hash */
   uint32_t number; /* + 1; 0: free */
@@ -28,9 +31,28 @@ typedef struct th_stack_frames {
 
 /* The number of a list of `count` frames, each of `frame_size` bytes at `frames`, not aligned. Zero
    frames are dropped: the system leaves them inside stacks. *number is TH_NO_FRAMES when nothing
-   is left. False: no memory. */
+   is left. `hash`: what th_stack_frames_hash says of them, NULL when nobody asked. False: no
+   memory. */
 TH_NODISCARD bool th_stack_frames_put(th_stack_frames *frames, const uint8_t *bytes, size_t count,
-                                      unsigned frame_size, uint32_t *number);
+                                      unsigned frame_size, const uint64_t *hash,
+                                      uint32_t *number);
+/* Of 8-byte frames. */
+uint64_t th_stack_frames_hash(const uint8_t *bytes, size_t count);
+/* Asks the memory for where frames of this hash would be found, then for those frames: well before
+   they are put, in this order. */
+TH_INLINE void th_stack_frames_expect(const th_stack_frames *frames, uint64_t hash) {
+  if (frames->slot_count)
+    TH_PREFETCH(&frames->slots[(size_t)hash & (frames->slot_count - 1)]);
+}
+TH_INLINE void th_stack_frames_expect_soon(const th_stack_frames *frames, uint64_t hash) {
+  if (!frames->slot_count)
+    return;
+  const th_frame_slot *slot = &frames->slots[(size_t)hash & (frames->slot_count - 1)];
+  const uint64_t *first = frames->pool.items + (slot->place >> TH_FRAME_COUNT_BITS);
+  size_t count = slot->place & ((1u << TH_FRAME_COUNT_BITS) - 1);
+  for (size_t i = 0; i < count && i < 64; i += 8)
+    TH_PREFETCH(first + i);
+}
 /* The frames of a number; valid until the next put. */
 TH_INLINE const uint64_t *th_stack_frames_get(const th_stack_frames *frames, uint32_t number,
                                               size_t *count) {

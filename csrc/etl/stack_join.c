@@ -79,6 +79,7 @@ static th_row_place find_row(const th_stack_join *join, int64_t time, uint32_t p
 /* What a part adds to a stack. */
 typedef struct th_part {
   const th_stack_event *event;
+  const uint64_t *hash; /* of its frames; NULL: not known */
   bool kernel;
   bool by_key;
   uint32_t generation;
@@ -90,7 +91,7 @@ static bool append(th_stack_join *join, const th_part *part, th_heap_chunk *chun
     return th_stack_table_append_part(join->stacks, &chunk->stack[row],
                                       th_stack_part_of_generation(part->generation));
   return th_stack_table_append(join->stacks, &chunk->stack[row], event->frames,
-                               event->frame_count, event->frame_size);
+                               event->frame_count, event->frame_size, part->hash);
 }
 
 static bool same_place(const th_stack_wait *wait, const th_row_place *place) {
@@ -179,9 +180,10 @@ static bool join_part(th_stack_join *join, const th_event *event, th_part *part)
   return true;
 }
 
-bool th_stack_join_event(th_stack_join *join, const th_event *event, bool *valid) {
+bool th_stack_join_event(th_stack_join *join, const th_event *event, const uint64_t *hash,
+                         bool *valid) {
   th_stack_event stack;
-  th_part part = {.event = &stack};
+  th_part part = {.event = &stack, .hash = hash};
   *valid = true;
   if (event->hook < 0x1820 || event->hook > 0x1826 || event->hook == 0x1821)
     return true;

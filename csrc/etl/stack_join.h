@@ -27,9 +27,10 @@ typedef struct th_stack_join {
   uint64_t seen, joined, unmatched; /* parts of stacks */
 } th_stack_join;
 
-/* Takes a stack event (group 0x18). *valid is false when its payload is too short. False: no
-   memory. */
-TH_NODISCARD bool th_stack_join_event(th_stack_join *join, const th_event *event, bool *valid);
+/* Takes a stack event (group 0x18). `hash`: of its frames, NULL when it is not known. *valid is
+   false when its payload is too short. False: no memory. */
+TH_NODISCARD bool th_stack_join_event(th_stack_join *join, const th_event *event,
+                                      const uint64_t *hash, bool *valid);
 void th_stack_join_free(th_stack_join *join);
 
 #endif

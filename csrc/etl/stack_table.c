@@ -34,9 +34,9 @@ bool th_stack_table_append_part(th_stack_table *table, th_stack_ref *stack, th_s
 }
 
 bool th_stack_table_append(th_stack_table *table, th_stack_ref *stack, const uint8_t *frames,
-                           size_t count, unsigned frame_size) {
+                           size_t count, unsigned frame_size, const uint64_t *hash) {
   uint32_t list;
-  if (!th_stack_frames_put(&table->frames, frames, count, frame_size, &list))
+  if (!th_stack_frames_put(&table->frames, frames, count, frame_size, hash, &list))
     return false;
   if (list == TH_NO_FRAMES)
     return true;
@@ -113,7 +113,7 @@ static bool resolve(th_stack_table *table, uint32_t recipe, bool at_end, uint32_
   *frames = TH_NO_FRAMES;
   if (done && join_parts(table, recipe, joined, &count, &complete) && count &&
       (complete || at_end))
-    done = th_stack_frames_put(&table->frames, (const uint8_t *)joined, count, 8, frames);
+    done = th_stack_frames_put(&table->frames, (const uint8_t *)joined, count, 8, NULL, frames);
   th_mem_free(joined);
   return done;
 }

@@ -34,9 +34,10 @@ typedef struct th_stack_table {
   TH_VEC(uint32_t) waiting_items; /* ... and its number */
 } th_stack_table;
 
-/* Adds frames to the end of a stack. False: no memory. */
+/* Adds frames to the end of a stack; `hash` as for th_stack_frames_put. False: no memory. */
 TH_NODISCARD bool th_stack_table_append(th_stack_table *table, th_stack_ref *stack,
-                                        const uint8_t *frames, size_t count, unsigned frame_size);
+                                        const uint8_t *frames, size_t count, unsigned frame_size,
+                                        const uint64_t *hash);
 /* Adds the present generation of a key. */
 TH_NODISCARD bool th_stack_table_append_part(th_stack_table *table, th_stack_ref *stack,
                                              th_stack_part part);

@@ -16,11 +16,22 @@
 
 #define LEAF_NONE UINT32_MAX
 /* Events lie in as many places as there are processors: ask for their bytes early. */
-#define AHEAD 12
+#define AHEAD 14
 #define AHEAD_BYTES 512
+#define AHEAD_HASH 8
+#define AHEAD_FRAMES 4
+#define EXPECTED 16
+#define STACK_FRAMES_AT 0x20 /* header, then time, pid and tid of the event it belongs to */
 
 /* The class of these is not known to mean anything here. */
 #define INSTANCE_KINDS (BIT(TH_HEADER_INSTANCE32) | BIT(TH_HEADER_INSTANCE64))
+
+/* The stacks that come next: what their hash is, so that the memory can be asked early for where it
+   leads. */
+typedef struct th_expected {
+  size_t ref; /* place in the batch of references, + 1 */
+  uint64_t hash;
+} th_expected;
 
 struct th_trace {
   th_stream *stream;
@@ -35,6 +46,7 @@ struct th_trace {
   th_trace_counts counts;
   const th_event_ref *refs; /* events at hand */
   size_t ref, ref_count;
+  th_expected expected[EXPECTED];
   uint32_t leaf; /* the buffer whose processor is `cpu`; LEAF_NONE */
   uint16_t cpu;
   int64_t now; /* raw time of the latest event */
@@ -148,7 +160,7 @@ static TH_NOINLINE bool take_event(th_trace *trace, const th_event *event) {
   bool valid, done;
   switch (event->hook >> 8) {
   case 0x18:
-    done = th_stack_join_event(&trace->join, event, &valid);
+    done = th_stack_join_event(&trace->join, event, NULL, &valid);
     trace->counts.bad_payloads += !valid;
     return done;
   case 0x03:
@@ -207,6 +219,46 @@ TH_INLINE bool take_plain_heap(th_trace *trace, const th_event_ref *ref, unsigne
                    payload);
 }
 
+TH_INLINE bool is_plain_stack(const th_event_ref *ref) {
+  return ref->kind == TH_HEADER_PERFINFO64 && th_load_u16(ref->at + 6) == 0x1820 &&
+         ref->at[1] == 0 && ref->size >= STACK_FRAMES_AT;
+}
+
+static TH_NOINLINE bool take_plain_stack(th_trace *trace, const th_event_ref *ref) {
+  th_event event = {.time = ref->time,
+                    .payload = ref->at + 0x10,
+                    .pid = TH_NO_ID,
+                    .tid = TH_NO_ID,
+                    .hook = 0x1820,
+                    .size = ref->size - 0x10u,
+                    .cpu = th_stream_cpu(trace->stream, ref),
+                    .kind = ref->kind,
+                    .pointer_size = 8};
+  const th_expected *expected = &trace->expected[trace->ref % EXPECTED];
+  bool valid;
+  return th_stack_join_event(&trace->join, &event,
+                             expected->ref == trace->ref ? &expected->hash : NULL, &valid);
+}
+
+TH_INLINE void look_ahead(th_trace *trace, const th_event_ref *ref) {
+  const th_stack_frames *frames = &trace->stacks.frames;
+  const uint8_t *at = ref[AHEAD].at;
+  for (size_t line = 0; line < ref[AHEAD].size && line < AHEAD_BYTES; line += 64)
+    TH_PREFETCH(at + line);
+  const th_event_ref *stack = &ref[AHEAD_HASH];
+  if (is_plain_stack(stack)) {
+    size_t number = trace->ref + AHEAD_HASH;
+    th_expected *expected = &trace->expected[number % EXPECTED];
+    expected->ref = number;
+    expected->hash = th_stack_frames_hash(stack->at + STACK_FRAMES_AT,
+                                          (stack->size - STACK_FRAMES_AT) / 8u);
+    th_stack_frames_expect(frames, expected->hash);
+  }
+  const th_expected *soon = &trace->expected[(trace->ref + AHEAD_FRAMES) % EXPECTED];
+  if (soon->ref == trace->ref + AHEAD_FRAMES)
+    th_stack_frames_expect_soon(frames, soon->hash);
+}
+
 TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
   trace->now = ref->time;
   if (ref->time > trace->counts.last_time)
@@ -219,6 +271,8 @@ TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
   if (TH_LIKELY(hook >> 8 == 0x10 && ref->kind <= TH_HEADER_SYSTEM64 && ref->at[1] == 0 &&
                 th_is_heap_opcode(hook & 0xff)))
     return take_plain_heap(trace, ref, hook & 0xff);
+  if (TH_LIKELY(is_plain_stack(ref)))
+    return take_plain_stack(trace, ref);
   return take_any(trace, ref);
 }
 
@@ -235,15 +289,13 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
         return status;
       trace->ref = 0;
       trace->leaf = LEAF_NONE;
+      memset(trace->expected, 0, sizeof trace->expected);
       trace->ended = trace->ref_count == 0;
       continue;
     }
     const th_event_ref *ref = &trace->refs[trace->ref++];
-    if (TH_LIKELY(trace->ref + AHEAD < trace->ref_count)) {
-      const uint8_t *at = ref[AHEAD].at;
-      for (size_t line = 0; line < ref[AHEAD].size && line < AHEAD_BYTES; line += 64)
-        TH_PREFETCH(at + line);
-    }
+    if (TH_LIKELY(trace->ref + AHEAD < trace->ref_count))
+      look_ahead(trace, ref);
     if (TH_UNLIKELY(!take_ref(trace, ref)))
       return th_fail_memory(failure);
   }

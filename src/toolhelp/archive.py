@@ -64,6 +64,21 @@ class _File:
             self.descriptor = -1
 
 
+class _Temporary:
+    """A temporary file that is closed, and with that gone, with the last user of it."""
+
+    def __init__(self) -> None:
+        self.file: IO[bytes] = tempfile.TemporaryFile(prefix="toolhelp-")  # noqa: SIM115
+
+    def __del__(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
+
+    def opened(self, name: str | None) -> Opened:
+        self.file.flush()
+        return Opened(_core.trace_source_file(_handle(self.file.fileno()), self), name)
+
+
 class _Reader:
     """Positioned reads of a binary file object, from one thread at a time."""
 
@@ -143,19 +158,20 @@ def _open_file(file: IO[bytes], name: str | None, max_expand: int, member: str |
         seekable = file.seekable()
     except AttributeError:
         seekable = False
-    if not seekable:
-        packed = tempfile.TemporaryFile()  # noqa: SIM115 (handed on)
-        size = _spool(file, packed, max_expand, None)
-        file = packed
-    else:
+    temporary = None
+    if seekable:
         size = file.seek(0, os.SEEK_END)
+    else:
+        temporary = _Temporary()
+        size = _spool(file, temporary.file, max_expand, None)
+        file = temporary.file
     file.seek(0)
     start = _read_up_to(file, 8)
     file.seek(0)
     if _kind(start):
         return _unpack(file, name, size, max_expand, member)
-    if not seekable:
-        return _temporary(file, name)
+    if temporary is not None:
+        return temporary.opened(name)
     return Opened(_core.trace_source_reader(_Reader(file), size), name)
 
 
@@ -193,7 +209,8 @@ def _unpack(
             "as Visual Studio writes them now, can be read",
             0,
         )
-    spooled = tempfile.TemporaryFile()  # noqa: SIM115 (handed on)
+    temporary = _Temporary()
+    spooled = temporary.file
     try:
         if kind == "zip":
             with zipfile.ZipFile(file) as archive:
@@ -208,19 +225,15 @@ def _unpack(
             zstd = _zstd()
             with zstd.ZstdFile(file) as stream:
                 _spool(stream, spooled, max_expand, packed)
-            spooled.seek(0)
     except (zipfile.BadZipFile, zlib.error, EOFError, gzip.BadGzipFile) as error:
-        spooled.close()
         raise CorruptTrace(f"the archive is damaged: {error}") from error
     except RuntimeError as error:  # zipfile: encrypted
-        spooled.close()
         raise CorruptTrace(f"the archive cannot be read: {error}") from error
-    except BaseException as error:
-        spooled.close()
+    except Exception as error:
         if type(error).__name__ == "ZstdError":
             raise CorruptTrace(f"the archive is damaged: {error}") from error
         raise
-    return _temporary(spooled, name)
+    return temporary.opened(name)
 
 
 def _zstd() -> Any:
@@ -234,11 +247,6 @@ def _zstd() -> Any:
                 "reading .zst needs Python 3.14, or: pip install 'toolhelp[zstd]'"
             ) from None
     return zstd
-
-
-def _temporary(file: IO[bytes], name: str | None) -> Opened:
-    file.flush()
-    return Opened(_core.trace_source_file(_handle(file.fileno()), file), name)
 
 
 def _spool(stream: IO[bytes], to: IO[bytes], max_expand: int, packed: int | None) -> int:
