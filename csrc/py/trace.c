@@ -144,6 +144,28 @@ TABLE_METHOD(modules)
 TABLE_METHOD(stacks)
 TABLE_METHOD(frames)
 
+PyDoc_STRVAR(find_doc, "find_module(pid, time_ns, address, /)\n--\n\n"
+                       "The row of the module that held an address, or None; at the end.");
+
+static PyObject *pass_find_module(PyObject *self, PyObject *args) {
+  th_pass_object *pass = (th_pass_object *)self;
+  PyObject *pid_object, *address_object, *found = NULL;
+  long long time_ns;
+  uint32_t pid;
+  uint64_t address;
+  if (!PyArg_ParseTuple(args, "OLO", &pid_object, &time_ns, &address_object) ||
+      th_py_u32(pid_object, "pid", &pid) < 0 || th_py_u64(address_object, "address", &address) < 0)
+    return NULL;
+  if (pass_enter(pass) < 0)
+    return NULL;
+  if (need_end(pass) == 0) {
+    uint32_t row = th_module_model_find(th_trace_modules(pass->trace), pid, time_ns, address);
+    found = row == TH_NO_MODULE ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(row);
+  }
+  pass_leave(pass);
+  return found;
+}
+
 PyDoc_STRVAR(facts_doc, "facts()\n--\n\nA dict of all that was counted; at the end.");
 
 static PyObject *pass_facts(PyObject *self, PyObject *unused) {
@@ -187,6 +209,7 @@ PyDoc_STRVAR(pass_doc, "One pass over a trace: iterates over Tables of heap even
 static PyMethodDef pass_methods[] = {
     {"run", pass_run, METH_VARARGS, run_doc},
     {"facts", pass_facts, METH_NOARGS, facts_doc},
+    {"find_module", pass_find_module, METH_VARARGS, find_doc},
     {"bytes_read", pass_bytes_read, METH_NOARGS, bytes_read_doc},
     {"processes", pass_processes, METH_NOARGS, NULL},
     {"threads", pass_threads, METH_NOARGS, NULL},

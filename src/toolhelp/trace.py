@@ -183,6 +183,13 @@ class Trace:
         """
         return self._whole().modules()
 
+    def module_at(self, pid: int, address: int, time_ns: int) -> int | None:
+        """The row of `modules` that held an address of a process at a time; None: none did.
+
+        The kernel's modules (processes 0 and 4) serve every process.
+        """
+        return self._whole().find_module(pid, time_ns, address)
+
     @property
     def stacks(self) -> Table[Any]:
         """The call stacks of heap events: Table of Stack(stack_id, frames, same_as).
