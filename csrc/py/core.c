@@ -43,7 +43,7 @@ int th_core_exec(PyObject *module) {
   if (th_py_snapshot_init(module) < 0 || th_py_raw_init(module) < 0 ||
       th_py_heaps_init(module) < 0 || th_py_scan_init(module) < 0)
     return -1;
-  if (th_py_trace_init(module) < 0)
+  if (th_py_trace_init(module) < 0 || th_py_session_init(module) < 0)
     return -1;
   return 0;
 }
@@ -54,6 +54,7 @@ int th_core_traverse(PyObject *module, visitproc visit, void *arg) {
   Py_VISIT(state->table_type);
   Py_VISIT(state->column_type);
   Py_VISIT(state->raw_snapshot_type);
+  Py_VISIT(state->recording_type);
   for (size_t i = 0; i < sizeof state->trace_types / sizeof *state->trace_types; i++)
     Py_VISIT(state->trace_types[i]);
   for (size_t i = 0; i < state->row_type_count; i++)
@@ -67,6 +68,7 @@ int th_core_clear(PyObject *module) {
   Py_CLEAR(state->table_type);
   Py_CLEAR(state->column_type);
   Py_CLEAR(state->raw_snapshot_type);
+  Py_CLEAR(state->recording_type);
   for (size_t i = 0; i < sizeof state->trace_types / sizeof *state->trace_types; i++)
     Py_CLEAR(state->trace_types[i]);
   for (size_t i = 0; i < state->row_type_count; i++)

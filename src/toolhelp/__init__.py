@@ -6,7 +6,7 @@ from __future__ import annotations
 # first asked for (PEP 562), and nothing here imports typing, enum, re or datetime.
 from _collections_abc import Sequence  # what collections.abc re-exports, without collections
 
-from ._core import Column, Module, Process, Table, Thread
+from ._core import Column, Module, Process, Table, Thread, TraceSession
 from .errors import (
     AccessDenied,
     CorruptTrace,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         heap_summary,
         heaps,
     )
+    from .heaptrace import HeapTrace, SessionStats
     from .proctree import (
         Tree,
         TreeNode,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         tree,
         who_uses,
     )
+    from .sessions import heap_sessions, stop_session, stop_stale_sessions
     from .trace import (
         Trace,
         open_trace,
@@ -68,6 +70,7 @@ __all__ = [
     "HeapQueryTimeout",
     "HeapSizes",
     "HeapSummary",
+    "HeapTrace",
     "IdentifiedProcess",
     "InjectionRefused",
     "Module",
@@ -77,6 +80,7 @@ __all__ = [
     "SessionError",
     "SessionExists",
     "SessionNotFound",
+    "SessionStats",
     "Snapshot",
     "SnapshotRace",
     "Table",
@@ -84,10 +88,12 @@ __all__ = [
     "TooManySessions",
     "ToolhelpError",
     "Trace",
+    "TraceSession",
     "Tree",
     "TreeNode",
     "UnsupportedPlatform",
     "heap_blocks",
+    "heap_sessions",
     "heap_sizes",
     "heap_summary",
     "heaps",
@@ -96,6 +102,8 @@ __all__ = [
     "processes",
     "raw",
     "snapshot",
+    "stop_session",
+    "stop_stale_sessions",
     "threads",
     "tree",
     "who_uses",
@@ -123,6 +131,11 @@ _LATER = {
     "snapshot": "scan",
     "tree": "scan",
     "who_uses": "scan",
+    "HeapTrace": "heaptrace",
+    "SessionStats": "heaptrace",
+    "heap_sessions": "sessions",
+    "stop_session": "sessions",
+    "stop_stale_sessions": "sessions",
 }
 
 Sequence.register(Table)

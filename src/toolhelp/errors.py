@@ -145,6 +145,8 @@ class CorruptTrace(ValueError):
 
 # What the codes that are met here mean, so that a saved message reads the same on every system.
 _CODES = {
+    2: "there is no such file",
+    3: "there is no such folder",
     5: "access is denied",
     6: "the handle is invalid",
     8: "not enough memory in the system",
@@ -157,14 +159,23 @@ _CODES = {
     120: "this system does not implement the call",
     122: "a buffer is too small",
     123: "the file name is not valid",
+    126: "the library, or one it needs, was not found",
+    127: "the library does not have the function",
     161: "the path is not valid",
     183: "it exists already",
+    193: "it is not a program for this kind of processor",
     234: "more data is available",
+    267: "the folder name is not valid",
     299: "only a part could be read",
+    740: "it needs to be run elevated",
     998: "the address cannot be read",
+    1004: "the flags do not go together",
+    1223: "it was cancelled",
+    1306: "the revisions do not match",
     1314: "a privilege is not held",
     1450: "the system has no resources left for it",
     4201: "there is no such session",
+    7007: "the trace is being closed",
 }
 
 _SESSION_CALLS = frozenset(
@@ -180,6 +191,33 @@ _SESSION_CALLS = frozenset(
         "UpdateHeapTrace",
     ]
 )
+
+# What a person can do about a session call that failed.
+_SESSION_ADVICE = {
+    5: "run elevated, as an administrator, and check that the log file can be written there",
+    8: "the buffers are too much for the non-paged pool: ask for fewer or smaller ones",
+    14: "the buffers are too much for the non-paged pool: ask for fewer or smaller ones",
+    24: "the names or the list of processes are too long for this Windows",
+    87: "this Windows refuses these options together: try the defaults, then one at a time",
+    112: "the log's drive has too little room: free some, or ask for a smaller max_file_mb",
+    123: "check the path of the log file",
+    161: "check the path of the log file: its folder must be there, and no other session may "
+    "write to the file",
+    183: "one heap session can run at a time; see toolhelp.heap_sessions() for which",
+    1004: "this Windows refuses these flags together: try the defaults",
+    1450: "stop sessions that were left behind (toolhelp.heap_sessions()), or raise EtwMaxLoggers "
+    "(HKLM\\SYSTEM\\CurrentControlSet\\Control\\WMI, up to 256) and restart Windows",
+    4201: "see toolhelp.heap_sessions() for those that run",
+    7007: "wait until the events that are on their way have been delivered",
+}
+
+_LIBRARY_ADVICE = {
+    126: "install the Windows Performance Toolkit, or use the native backend",
+    127: "this KernelTraceControl.dll is of another generation of Windows; use the native backend",
+    193: "install the toolkit for this processor, or use the native backend",
+}
+
+_PRIVILEGE_ADVICE = "run elevated, as an administrator, or record without stacks (stacks=())"
 
 _REASONS = {
     "bitness": "a 32-bit Python cannot read a 64-bit process; use a 64-bit Python",
@@ -213,7 +251,10 @@ def _sentence(function: str | None, code: int, pid: int | None, attempts: int, a
 def _system_error(function: str | None, code: int, pid: int | None) -> tuple[type, str]:
     """Class and advice for a call that failed with `code`."""
     if code == 1314:
-        return AccessDenied, "run elevated, as an administrator"
+        session = function in _SESSION_CALLS or function == "AdjustTokenPrivileges"
+        return AccessDenied, _PRIVILEGE_ADVICE if session else "run elevated, as an administrator"
+    if code == 5 and function in _SESSION_CALLS:
+        return AccessDenied, _SESSION_ADVICE[5]
     if code == 5:
         return AccessDenied, (
             "run elevated; processes of other users also need toolhelp.debug_privilege(), "
@@ -226,15 +267,10 @@ def _system_error(function: str | None, code: int, pid: int | None) -> tuple[typ
     if code == 120:
         return UnsupportedPlatform, "Windows itself has it"
     if function in _SESSION_CALLS:
-        if code == 183:
-            return SessionExists, (
-                "one heap session can run at a time; see toolhelp.heap_sessions() for which"
-            )
-        if code == 4201:
-            return SessionNotFound, "see toolhelp.heap_sessions() for those that run"
-        if code == 1450:
-            return TooManySessions, "stop sessions that were left behind (toolhelp.heap_sessions())"
-        return SessionError, ""
+        special = {183: SessionExists, 1450: TooManySessions, 4201: SessionNotFound}
+        return special.get(code, SessionError), _SESSION_ADVICE.get(code, "")
+    if function == "LoadLibraryExW":
+        return SessionError, _LIBRARY_ADVICE.get(code, "")
     return ToolhelpError, ""
 
 

@@ -1,6 +1,7 @@
 /* Failures, counters, handles, clock, allocator and hook, for Python. */
 #include "fake_control.h"
 
+#include "fake_etw.h"
 #include "fake_state.h"
 
 static PyObject *reset(PyObject *module, PyObject *ignored) {
@@ -9,6 +10,7 @@ static PyObject *reset(PyObject *module, PyObject *ignored) {
   fake.hook = NULL;
   fake_unlock();
   fake_reset();
+  fake_session_reset();
   Py_RETURN_NONE;
 }
 
@@ -210,6 +212,7 @@ static PyMethodDef general_methods[] = {
 int fake_control_exec(PyObject *module) {
   if (PyModule_AddFunctions(module, general_methods) < 0 ||
       PyModule_AddFunctions(module, fake_world_methods) < 0 ||
+      PyModule_AddFunctions(module, fake_session_methods) < 0 ||
       PyModule_AddFunctions(module, fake_heap_methods) < 0)
     return -1;
   return fake_table_exec(module);

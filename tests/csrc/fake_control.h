@@ -7,6 +7,7 @@
 /* The exec slot: adds the functions of every area below. */
 int fake_control_exec(PyObject *module);
 
+extern PyMethodDef fake_session_methods[]; /* fake_control_session.c */
 extern PyMethodDef fake_world_methods[]; /* fake_control_world.c */
 extern PyMethodDef fake_heap_methods[];  /* fake_control_heap.c */
 

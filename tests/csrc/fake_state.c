@@ -1,4 +1,5 @@
 /* Lock, planned failures, handles and the faults that tests ask for. */
+#include "fake_etw.h"
 #include "fake_state.h"
 
 #include "host/host.h"
@@ -43,6 +44,7 @@ void fake_start(void) {
   *fake.world = (fake_world){.references = 1};
   fake_reset();
   fake_add_default();
+  fake_session_reset();
 }
 
 void fake_lock(void) { th_mutex_lock(&lock); }

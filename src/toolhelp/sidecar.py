@@ -1,0 +1,286 @@
+"""What is noted beside a heap trace: modules, processes and heaps of the traced processes.
+
+A heap session has no events of processes and modules, so a trace alone knows addresses only. While
+it is recorded the modules of the traced processes are looked up at the start, now and then, and at
+the end, and written beside it as `<trace>.modules.json`:
+
+    {"format": "toolhelp.modules", "version": 1,
+     "clock": {"type": 1, "frequency": 10000000},
+     "points": [{"raw": 81234, "utc": "2026-01-01T00:00:00.000000Z"}, ...],
+     "processes": [{"pid", "name", "path", "created", "exited", "bits", "default_heap",
+                    "first_raw", "last_raw"}, ...],
+     "modules": [{"pid", "base", "size", "name", "path", "first_raw", "last_raw",
+                  "timestamp", "pdb_name", "pdb_guid", "pdb_age"}, ...],
+     "errors": [{"pid", "function", "winerror"}, ...]}
+
+`raw` values are ticks of the clock that stamps the events; `created` and `exited` are FILETIMEs
+(100 ns since 1601 UTC); `first_raw` and `last_raw` are the points at which something was first and
+last seen. Values that are not known are null.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .errors import CorruptTrace, ToolhelpError
+
+__all__ = ["Sidecar", "SidecarModule", "SidecarProcess", "pdb_identity", "sidecar_path"]
+
+FORMAT = "toolhelp.modules"
+VERSION = 1
+MAX_BYTES = 256 << 20
+_WIDE = {0x8664, 0xAA64}
+
+
+def sidecar_path(trace: str | os.PathLike[str]) -> Path:
+    """Where the notes of a trace are."""
+    return Path(f"{os.fspath(trace)}.modules.json")
+
+
+@dataclass
+class SidecarProcess:
+    """A traced process; see the module's text for units."""
+
+    pid: int
+    name: str | None
+    path: str | None
+    created: int | None
+    exited: int | None
+    bits: int | None
+    default_heap: int | None
+    first_raw: int
+    last_raw: int
+
+
+@dataclass
+class SidecarModule:
+    """A module of a traced process; see the module's text for units."""
+
+    pid: int
+    base: int
+    size: int
+    name: str
+    path: str
+    first_raw: int
+    last_raw: int
+    timestamp: int | None = None
+    pdb_name: str | None = None
+    pdb_guid: str | None = None
+    pdb_age: int | None = None
+
+
+@dataclass
+class Sidecar:
+    """Notes of one trace. `take` adds a point; `write` and `read` are the file."""
+
+    clock: int = 1
+    frequency: int = 0
+    points: list[dict[str, Any]] = field(default_factory=list)
+    processes: list[SidecarProcess] = field(default_factory=list)
+    modules: list[SidecarModule] = field(default_factory=list)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, pids: Iterable[int]) -> None:
+        """Look at each process now. What cannot be read becomes a row of `errors`, once."""
+        raw, self.frequency = _core.raw_clock(self.clock)
+        utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self.points.append({"raw": raw, "utc": utc})
+        for pid in dict.fromkeys(pids):
+            if pid:
+                self._take_process(pid, raw)
+
+    def _take_process(self, pid: int, raw: int) -> None:
+        try:
+            created, exited, machine, native, heap = _core.process_facts(pid)
+        except ToolhelpError as error:
+            self._fail(error, pid)
+            return
+        known = self._process(pid, created, raw)
+        known.exited = exited
+        kind = machine or native
+        known.bits = None if not kind else 64 if kind in _WIDE else 32
+        if heap is not None:
+            known.default_heap = heap
+        if exited is not None:
+            return
+        known.last_raw = raw
+        try:
+            rows = _core.modules(pid)
+        except ToolhelpError as error:
+            self._fail(error, pid)
+            return
+        seen = {(m.base, m.path): m for m in self.modules if m.pid == pid}
+        for index, row in enumerate(rows):
+            if index == 0:
+                known.name, known.path = row.name, row.path
+            module = seen.get((row.base, row.path))
+            if module is None:
+                module = SidecarModule(pid, row.base, row.size, row.name, row.path, raw, raw)
+                identity = pdb_identity(row.path)
+                if identity:
+                    module.timestamp = identity.timestamp
+                    module.pdb_name = identity.pdb_name
+                    module.pdb_guid = identity.pdb_guid
+                    module.pdb_age = identity.pdb_age
+                self.modules.append(module)
+            module.last_raw = raw
+
+    def _process(self, pid: int, created: int, raw: int) -> SidecarProcess:
+        for known in self.processes:
+            if known.pid == pid and known.created == created:
+                return known
+        made = SidecarProcess(pid, None, None, created, None, None, None, raw, raw)
+        self.processes.append(made)
+        return made
+
+    def _fail(self, error: ToolhelpError, pid: int) -> None:
+        row = {"pid": pid, "function": error.function, "winerror": error.winerror}
+        if row not in self.errors:
+            self.errors.append(row)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the file has it."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "clock": {"type": self.clock, "frequency": self.frequency},
+            "points": self.points,
+            "processes": [asdict(process) for process in self.processes],
+            "modules": [asdict(module) for module in self.modules],
+            "errors": self.errors,
+        }
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Beside, then renamed: a reader never sees half of it."""
+        text = json.dumps(self.to_dict(), ensure_ascii=True, indent=1)
+        half = f"{os.fspath(path)}.part"
+        with open(half, "w", encoding="ascii", newline="\n") as file:
+            file.write(text)
+        os.replace(half, path)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Sidecar:
+        """Read such a file. `CorruptTrace` when it is none, or of a later version."""
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise CorruptTrace(f"{os.fspath(path)} is too large to be the notes of a trace")
+        try:
+            return cls._from_json(json.loads(data))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, CorruptTrace):
+                raise
+            reason = f"{os.fspath(path)} is not a toolhelp.modules file: {error}"
+            raise CorruptTrace(reason) from None
+
+    @classmethod
+    def _from_json(cls, found: Any) -> Sidecar:
+        if found["format"] != FORMAT:
+            raise CorruptTrace(f"the notes of a trace have format {FORMAT!r}")
+        if found["version"] != VERSION:
+            raise CorruptTrace(f"notes of version {found['version']!r} need a newer toolhelp")
+        return cls(
+            clock=_number(found["clock"]["type"]),
+            frequency=_number(found["clock"]["frequency"]),
+            points=[{"raw": _number(p["raw"]), "utc": str(p["utc"])} for p in found["points"]],
+            processes=[_row(SidecarProcess, row) for row in found["processes"]],
+            modules=[_row(SidecarModule, row) for row in found["modules"]],
+            errors=[dict(row) for row in found["errors"]],
+        )
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not -(2**63) <= value < 2**64:
+        raise ValueError(f"{value!r} is not a number of 64 bits")
+    return value
+
+
+_TEXTS = {"name", "path", "pdb_name", "pdb_guid"}
+
+
+def _row(kind: Any, row: dict[str, Any]) -> Any:
+    made = kind(**row)
+    for name, value in vars(made).items():
+        optional = kind is SidecarProcess or name.startswith(("pdb_", "timestamp"))
+        if value is None and optional and name not in ("pid", "first_raw", "last_raw"):
+            continue
+        if name in _TEXTS:
+            if not isinstance(value, str):
+                raise ValueError(f"{name} is a text, not {value!r}")
+        else:
+            _number(value)
+    return made
+
+
+# ----- identity of an image ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ImageIdentity:
+    """How symbol servers know an image. `pdb_guid`: upper-case hex without dashes."""
+
+    timestamp: int
+    size: int
+    pdb_name: str | None
+    pdb_guid: str | None
+    pdb_age: int | None
+
+
+def pdb_identity(path: str | os.PathLike[str]) -> ImageIdentity | None:
+    """Time stamp, size, and the RSDS record of a PE file; None when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return _identity(file)
+    except (OSError, struct.error, ValueError):
+        return None
+
+
+def _identity(file: Any) -> ImageIdentity | None:
+    head = file.read(0x1000)
+    if head[:2] != b"MZ":
+        return None
+    (pe,) = struct.unpack_from("<I", head, 0x3C)
+    file.seek(pe)
+    head = file.read(0x1000)
+    if head[:4] != b"PE\0\0":
+        return None
+    sections, timestamp = struct.unpack_from("<HI", head, 6)
+    (optional_size,) = struct.unpack_from("<H", head, 20)
+    (magic,) = struct.unpack_from("<H", head, 24)
+    (size,) = struct.unpack_from("<I", head, 24 + 56)
+    directory = 24 + (112 if magic == 0x20B else 96) + 6 * 8
+    debug_rva, debug_size = struct.unpack_from("<II", head, directory)
+    plain = ImageIdentity(timestamp, size, None, None, None)
+    table = 24 + optional_size
+    for number in range(min(sections, 96)):
+        rva, raw_size, raw = struct.unpack_from("<III", head, table + 40 * number + 12)
+        if rva <= debug_rva < rva + raw_size:
+            return _debug_directory(file, raw + debug_rva - rva, debug_size, plain)
+    return plain
+
+
+def _debug_directory(file: Any, at: int, size: int, plain: ImageIdentity) -> ImageIdentity:
+    file.seek(at)
+    entries = file.read(min(size, 28 * 64))
+    for offset in range(0, len(entries) - 27, 28):
+        kind, data_size, _, pointer = struct.unpack_from("<IIII", entries, offset + 12)
+        if kind != 2 or data_size < 25:
+            continue
+        file.seek(pointer)
+        data = file.read(min(data_size, 0x1000))
+        if data[:4] != b"RSDS":
+            continue
+        first, second, third = struct.unpack_from("<IHH", data, 4)
+        guid = f"{first:08X}{second:04X}{third:04X}{data[12:20].hex().upper()}"
+        (age,) = struct.unpack_from("<I", data, 20)
+        name = data[24:].split(b"\0")[0].decode("utf-8", "replace")
+        return ImageIdentity(plain.timestamp, plain.size, name, guid, age)
+    return plain
