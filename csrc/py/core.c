@@ -55,6 +55,7 @@ int th_core_traverse(PyObject *module, visitproc visit, void *arg) {
   Py_VISIT(state->column_type);
   Py_VISIT(state->raw_snapshot_type);
   Py_VISIT(state->recording_type);
+  Py_VISIT(state->child_type);
   for (size_t i = 0; i < sizeof state->trace_types / sizeof *state->trace_types; i++)
     Py_VISIT(state->trace_types[i]);
   for (size_t i = 0; i < state->row_type_count; i++)
@@ -69,6 +70,7 @@ int th_core_clear(PyObject *module) {
   Py_CLEAR(state->column_type);
   Py_CLEAR(state->raw_snapshot_type);
   Py_CLEAR(state->recording_type);
+  Py_CLEAR(state->child_type);
   for (size_t i = 0; i < sizeof state->trace_types / sizeof *state->trace_types; i++)
     Py_CLEAR(state->trace_types[i]);
   for (size_t i = 0; i < state->row_type_count; i++)

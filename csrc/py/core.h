@@ -21,7 +21,7 @@ typedef struct th_core_state {
   PyTypeObject *table_type;
   PyTypeObject *column_type;
   PyTypeObject *raw_snapshot_type;
-  PyTypeObject *recording_type; /* heap sessions */
+  PyTypeObject *recording_type, *child_type; /* heap sessions */
   PyTypeObject *trace_types[8]; /* of the trace reader and the analysis */
   size_t row_type_count;
   th_row_type row_types[TH_MAX_ROW_TYPES];
@@ -66,13 +66,14 @@ int th_py_column_init(PyObject *module);
 /* ----- one function per area: adds its types and functions to the module ----- */
 int th_py_snapshot_init(PyObject *module);
 int th_py_raw_init(PyObject *module);
+int th_py_heaps_init(PyObject *module);
+int th_py_scan_init(PyObject *module);
 int th_py_trace_init(PyObject *module);
 int th_py_session_init(PyObject *module);
 /* Called by that of the sessions: */
 int th_py_registry_init(PyObject *module);
 int th_py_session_facts_init(PyObject *module);
-int th_py_heaps_init(PyObject *module);
-int th_py_scan_init(PyObject *module);
+int th_py_session_child_init(PyObject *module);
 
 /* Adds functions to the module, at most once each. */
 #define th_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))

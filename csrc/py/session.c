@@ -4,10 +4,8 @@
 #include "py/core.h"
 
 #include "base/mem.h"
-#include "py/session_plan.h"
+#include "py/session_launch.h"
 #include "session/session_list.h"
-
-#include <string.h>
 
 typedef struct recording_object {
   PyObject ob_base;
@@ -33,52 +31,6 @@ static th_core_state *state_of(recording_object *self) {
     Py_RETURN_NONE;                                                                                \
   } while (0)
 
-/* ===== a program to launch ======================================================== */
-
-typedef struct launch_words {
-  th_sys_launch launch;
-  uint16_t *command_line; /* a copy that CreateProcessW may change */
-  PyObject *environment, *directory;
-} launch_words;
-
-static void free_words(launch_words *words) {
-  th_mem_free(words->command_line);
-  Py_XDECREF(words->environment);
-  Py_XDECREF(words->directory);
-}
-
-/* launch: None, or (command line, environment block or None, directory or None). */
-static int parse_launch(PyObject *object, launch_words *words) {
-  PyObject *command, *environment, *directory;
-  size_t units;
-  *words = (launch_words){0};
-  if (!PyTuple_Check(object) ||
-      !PyArg_ParseTuple(object, "UOO", &command, &environment, &directory)) {
-    if (!PyErr_Occurred())
-      PyErr_SetString(PyExc_TypeError, "launch must be a tuple or None");
-    return -1;
-  }
-  PyObject *bytes = th_py_utf16(command, &units);
-  if (!bytes)
-    return -1;
-  words->command_line = th_mem_array(units + 1, sizeof *words->command_line);
-  if (words->command_line)
-    memcpy(words->command_line, PyBytes_AsString(bytes), (units + 1) * 2);
-  else
-    PyErr_NoMemory();
-  Py_DECREF(bytes);
-  if (!words->command_line)
-    return -1;
-  if (environment != Py_None && !(words->environment = th_py_utf16(environment, &units)))
-    return -1;
-  if (directory != Py_None && !(words->directory = th_py_utf16(directory, &units)))
-    return -1;
-  words->launch = (th_sys_launch){.command_line = words->command_line,
-                                  .environment = th_py_units(words->environment),
-                                  .directory = th_py_units(words->directory)};
-  return 0;
-}
-
 /* ===== start, update, flush, stop ================================================= */
 
 PyDoc_STRVAR(start_doc, "start($self, launch=None, /)\n--\n\n"
@@ -86,18 +38,26 @@ PyDoc_STRVAR(start_doc, "start($self, launch=None, /)\n--\n\n"
                         "`launch`: (command line, environment block or None, directory or None).");
 
 static PyObject *recording_start(recording_object *self, PyObject *args) {
-  PyObject *object = Py_None;
-  launch_words words = {0};
+  PyObject *object = Py_None, *command, *environment, *directory;
+  th_py_launch launch = {0};
   th_failure failure;
   th_status status;
   if (!PyArg_ParseTuple(args, "|O:start", &object))
     return NULL;
-  if (object != Py_None && parse_launch(object, &words) < 0) {
-    free_words(&words);
-    return NULL;
+  if (object != Py_None) {
+    if (!PyTuple_Check(object)) {
+      PyErr_SetString(PyExc_TypeError, "launch must be a tuple or None");
+      return NULL;
+    }
+    if (!PyArg_ParseTuple(object, "UOO", &command, &environment, &directory))
+      return NULL;
+    if (th_py_launch_parse(command, environment, directory, &launch) < 0) {
+      th_py_launch_free(&launch);
+      return NULL;
+    }
   }
-  STEP(th_recording_start(self->recording, object != Py_None ? &words.launch : NULL, &failure));
-  free_words(&words);
+  STEP(th_recording_start(self->recording, object != Py_None ? &launch.launch : NULL, &failure));
+  th_py_launch_free(&launch);
   NONE_OR_RAISE(self);
 }
 
@@ -415,7 +375,8 @@ int th_py_session_init(PyObject *module) {
       PyModule_AddObjectRef(module, "Recording", (PyObject *)state->recording_type) < 0)
     return -1;
   if (th_py_add_row_type(module, &th_trace_session_schema) < 0 ||
-      th_py_registry_init(module) < 0 || th_py_session_facts_init(module) < 0)
+      th_py_registry_init(module) < 0 || th_py_session_facts_init(module) < 0 ||
+      th_py_session_child_init(module) < 0)
     return -1;
   return th_py_add_functions(module, functions);
 }
