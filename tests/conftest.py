@@ -225,6 +225,29 @@ def fake(request):
 
 
 @pytest.fixture
+def etw(fake):
+    """The fake with process 1234 to trace; at its end no session of ours and no consumer runs, no
+    child is suspended and no privilege is left enabled."""
+    import gc
+
+    fake.fake_default()
+    fake.fake_process(1234, 4242, "app.exe", threads=[1])
+    fake.fake_module(1234, 0x7FF600000000, 0x1000, "app.exe", "C:\\app\\app.exe")
+    fake.fake_heap(1234, 0x20000, 1)
+
+    def left() -> list[str]:
+        sessions = [s["name"] for s in fake.fake_sessions() if s["running"]]
+        return [name for name in sessions if name.startswith("toolhelp-4242-")]
+
+    yield fake
+    if left() or fake.fake_consumers():
+        gc.collect()
+    suspended = [child for child in fake.fake_children() if child["suspended"]]
+    found = (left(), suspended, fake.fake_privilege(), fake.fake_consumers())
+    assert found == ([], [], False, 0), "sessions, suspended children, privilege, consumers"
+
+
+@pytest.fixture
 def base_seed() -> int:
     """The seed of tests that draw at random; TOOLHELP_SEED sets another."""
     return int(os.environ.get("TOOLHELP_SEED", "20240101"))

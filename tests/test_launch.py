@@ -16,14 +16,6 @@ QUIET = {"modules": False, "path": "C:\\t\\app.etl"}
 GIVEN_UP = 0xC000013A
 
 
-@pytest.fixture
-def etw(fake):
-    fake.fake_default()
-    yield fake
-    assert [s["name"] for s in fake.fake_sessions() if s["running"]] == []
-    assert [c for c in fake.fake_children() if c["suspended"]] == []
-
-
 @pytest.mark.needs("fake")
 class TestScripted:
     def test_suspended_traced_resumed(self, etw):

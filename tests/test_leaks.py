@@ -144,6 +144,24 @@ def _():
         return [trace.info, trace.quality, tables, list(trace.events()), list(trace.heap_events())]
 
 
+@case("HeapTrace", "SessionStats", "TraceSession", "heap_sessions", "stop_session",
+      "stop_stale_sessions")  # fmt: skip
+def _():
+    with th.HeapTrace([900], path="x.etl", stacks=["alloc"], modules=False, companion=True) as t:
+        fails(th.SessionExists, th.HeapTrace([900], modules=False, live=False, path="y").start)
+        t.update(pids=[900, OWN], stacks=())
+        found = [t.stats(), list(th.heap_sessions()), repr(t)]
+        th.stop_session(t.name)
+        th._core.fake_session("toolhelp-77-1", b"x" * 16)
+        found.append(th.stop_stale_sessions())
+    with th.HeapTrace.launch("a.exe", path="x.etl", modules=False) as t:
+        t.terminate(3)
+        found.append((t.wait(), t.stats().advice))
+    th._core.fake_reset()
+    script()
+    return found
+
+
 # Pure Python that makes nothing of the core's, or whose tests are in another file.
 ELSEWHERE = {
     "raw.TH32CS": "flags",
