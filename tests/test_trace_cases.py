@@ -261,6 +261,8 @@ def test_pids_and_addresses_are_used_again() -> None:
     trace.image(3, 1120, 0, 0, 0xFFFFF80000000000, 0x1000, "\\SystemRoot\\System32\\ntoskrnl.exe")
     trace.volume(8000, 0, "\\Device\\HarddiskVolume3\\", "C:\\")
     trace.volume(8000, 0, "\\Device\\", "wrong:\\")
+    trace.volume(8000, 0, "\\SystemRoot\\", "D:\\Windows\\")
+    trace.image(3, 9000, 0, 0, 0xFFFFF80000100000, 0x1000, "\\Windows\\x.sys")
     with opened(trace) as read:
         processes = [
             (r.name, r.command_line, r.start_ns, r.end_ns, r.exit_status) for r in read.processes
@@ -272,9 +274,10 @@ def test_pids_and_addresses_are_used_again() -> None:
         modules = [(r.pid, r.path, r.load_ns, r.unload_ns) for r in read.modules]
         assert modules == [
             (PID, "C:\\old.exe", None, 400_000),
-            (0, "\\SystemRoot\\System32\\ntoskrnl.exe", None, None),
+            (0, "D:\\Windows\\System32\\ntoskrnl.exe", None, None),
             (PID, "C:\\new.exe", 501_000, None),
             (PID, "wrong:\\Mup\\srv\\x.dll", 502_000, 600_000),
+            (0, "D:\\Windows\\x.sys", None, None),
         ]
         places = [
             (PID, 0x7FF600000000, 200_000, 0),

@@ -111,20 +111,6 @@ bool th_process_model_thread(th_process_model *model, const th_thread_event *eve
   return true;
 }
 
-bool th_process_model_find(const th_process_model *model, uint32_t pid, int64_t time_ns,
-                           size_t *row) {
-  bool found = false;
-  for (size_t i = 0; i < model->processes.count; i++) {
-    const th_span *span = &model->process_lives.spans.items[i];
-    if (model->processes.items[i].pid != pid)
-      continue;
-    if (!found || span->start_ns <= time_ns)
-      *row = i;
-    found = true;
-  }
-  return found;
-}
-
 /* Sets a time that may not be known. */
 static bool set_time(th_table *rows, size_t field, size_t row, int64_t time_ns) {
   if (time_ns == TH_UNKNOWN_TIME)

@@ -31,10 +31,6 @@ TH_NODISCARD bool th_process_model_process(th_process_model *model, const th_pro
                                            th_moment when, bool *replaced);
 TH_NODISCARD bool th_process_model_thread(th_process_model *model, const th_thread_event *event,
                                           th_moment when);
-/* The row of the process that has `pid` at a time: the one alive, else the one before or after.
-   False: no event named it. For a few look-ups, not for every event. */
-bool th_process_model_find(const th_process_model *model, uint32_t pid, int64_t time_ns,
-                           size_t *row);
 
 enum {
   TH_TRACE_PROCESS_PID,

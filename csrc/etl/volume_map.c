@@ -32,10 +32,44 @@ static bool starts_with(const uint16_t *text, size_t units, const uint16_t *star
   return true;
 }
 
+/* Whether the text begins with ASCII words, whatever their case. */
+static bool starts_with_ascii(const uint16_t *text, size_t units, const char *start) {
+  for (size_t i = 0; start[i]; i++)
+    if (i >= units || lower(text[i]) != (uint16_t)start[i])
+      return false;
+  return true;
+}
+
+/* The drive of the system, "C:", as two units of some volume's DOS path; NULL: not known. */
+static const uint16_t *system_drive(const th_volume_map *map, const th_dictionary *texts) {
+  for (size_t i = 0; i < map->volumes.count; i++) {
+    size_t units, dos_units;
+    const uint16_t *nt = text_of(texts, map->volumes.items[i].nt_path, &units);
+    const uint16_t *dos = text_of(texts, map->volumes.items[i].dos_path, &dos_units);
+    if (starts_with_ascii(nt, units, "\\systemroot") && dos_units >= 2 && dos[1] == ':')
+      return dos;
+  }
+  return NULL;
+}
+
+/* The code of `start` and the rest of `text`. */
+static bool put_joined(th_dictionary *texts, const uint16_t *start, size_t start_units,
+                       const uint16_t *text, size_t units, uint32_t *code) {
+  uint16_t *made = th_mem_array(start_units + units + 1, sizeof *made);
+  if (!made)
+    return false;
+  memcpy(made, start, start_units * sizeof *made);
+  memcpy(made + start_units, text, units * sizeof *made);
+  bool done =
+      th_intern_put(&texts->strings, made, (start_units + units) * sizeof *made, code);
+  th_mem_free(made);
+  return done;
+}
+
 bool th_volume_map_apply(const th_volume_map *map, th_dictionary *texts, uint32_t path,
                          uint32_t *dos_path) {
   size_t units, best_units = 0, dos_units;
-  const uint16_t *text = text_of(texts, path, &units);
+  const uint16_t *text = text_of(texts, path, &units), *drive;
   const th_volume *best = NULL;
   for (size_t i = 0; i < map->volumes.count; i++) {
     size_t start_units;
@@ -45,20 +79,15 @@ bool th_volume_map_apply(const th_volume_map *map, th_dictionary *texts, uint32_
       best_units = start_units;
     }
   }
-  if (!best) {
-    *dos_path = path;
-    return true;
+  if (best) {
+    const uint16_t *dos = text_of(texts, best->dos_path, &dos_units);
+    return put_joined(texts, dos, dos_units, text + best_units, units - best_units, dos_path);
   }
-  const uint16_t *dos = text_of(texts, best->dos_path, &dos_units);
-  size_t total = dos_units + units - best_units;
-  uint16_t *made = th_mem_array(total + 1, sizeof *made);
-  if (!made)
-    return false;
-  memcpy(made, dos, dos_units * sizeof *made);
-  memcpy(made + dos_units, text + best_units, (units - best_units) * sizeof *made);
-  bool done = th_intern_put(&texts->strings, made, total * sizeof *made, dos_path);
-  th_mem_free(made);
-  return done;
+  if (starts_with_ascii(text, units, "\\") && !starts_with_ascii(text, units, "\\device\\") &&
+      (drive = system_drive(map, texts)) != NULL)
+    return put_joined(texts, drive, 2, text, units, dos_path);
+  *dos_path = path;
+  return true;
 }
 
 void th_volume_map_free(th_volume_map *map) { th_vec_free(&map->volumes); }

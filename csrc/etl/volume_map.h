@@ -18,7 +18,8 @@ typedef struct th_volume_map {
 
 TH_NODISCARD bool th_volume_map_add(th_volume_map *map, th_dictionary *texts,
                                     const th_volume_event *event);
-/* *dos_path is the code of the path with its longest known beginning replaced, or `path` itself. */
+/* *dos_path is the code of the path with its longest known beginning replaced, or `path` itself.
+   "\Windows\x", which names no volume, is on that of "\SystemRoot\". */
 TH_NODISCARD bool th_volume_map_apply(const th_volume_map *map, th_dictionary *texts,
                                       uint32_t path, uint32_t *dos_path);
 void th_volume_map_free(th_volume_map *map);
