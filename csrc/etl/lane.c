@@ -96,12 +96,10 @@ static th_status begin_next(th_lanes *lanes, th_lane *lane, th_run **begun, th_f
       lanes->counts->bytes_skipped += entry->size - TH_BUFFER_HEAD;
     }
   }
-  if (!some) {
+  if (status != TH_OK || !some)
     give_back(lanes, run);
-    run = NULL;
-  }
   if (status == TH_OK)
-    *begun = run;
+    *begun = some ? run : NULL;
   return status;
 }
 
