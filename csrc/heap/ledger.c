@@ -343,3 +343,22 @@ th_status th_ledger_end_process(th_ledger *ledger, uint32_t pid, int64_t time_ns
   th_owner_end(&ledger->owners, index, time_ns);
   return TH_OK;
 }
+
+bool th_ledger_each_live(const th_ledger *ledger, th_block_sink sink, void *context,
+                         int64_t end_ns) {
+  for (size_t i = 0; i < ledger->owners.heaps.count; i++) {
+    const th_block_list *list = &ledger->owners.heaps.items[i].blocks;
+    uint64_t left = list->live;
+    for (size_t r = 0; r < list->ranges.count && left; r++)
+      for (uint32_t k = 0; k < list->ranges.items[r].count && left; k++) {
+        uint32_t index = list->ranges.items[r].first + k;
+        const th_block *block = th_block_at(&ledger->map, index);
+        if (block->owner == TH_NO_OWNER)
+          continue;
+        left--;
+        if (th_block_counts(block) && !sink(context, ledger, index, TH_END_LIVE, end_ns))
+          return false;
+      }
+  }
+  return true;
+}

@@ -91,5 +91,9 @@ th_status th_ledger_add(th_ledger *ledger, const th_heap_columns *columns, size_
 /* The pid's process has ended, or a new one has taken its pid. Its blocks end `exit`. */
 th_status th_ledger_end_process(th_ledger *ledger, uint32_t pid, int64_t time_ns,
                                 th_failure *failure);
+/* Gives every block that passed the filter and is still live to `sink`, heap by heap, with
+   TH_END_LIVE and `end_ns`. False: the sink had no memory. */
+TH_NODISCARD bool th_ledger_each_live(const th_ledger *ledger, th_block_sink sink, void *context,
+                                      int64_t end_ns);
 
 #endif

@@ -51,31 +51,23 @@ static void totals_sum(th_totals *into, const th_totals *more) {
   into->heaps_destroyed += more->heaps_destroyed;
 }
 
-/* What can only be seen from the blocks that are live in running processes. */
-static void add_blocks(const th_ledger *ledger, th_result *result) {
-  const th_owner *owners = ledger->owners.owners.items;
-  for (size_t i = 0; i < ledger->owners.heaps.count; i++) {
-    const th_block_list *list = &ledger->owners.heaps.items[i].blocks;
-    uint64_t left = list->live;
-    for (size_t r = 0; r < list->ranges.count && left; r++)
-      for (uint32_t k = 0; k < list->ranges.items[r].count && left; k++) {
-        const th_block *block = th_block_at(&ledger->map, list->ranges.items[r].first + k);
-        if (block->owner == TH_NO_OWNER)
-          continue;
-        left--;
-        if (!th_block_counts(block))
-          continue;
-        double age = 0;
-        if (result->end_ns > block->birth_ns)
-          age = (double)((uint64_t)result->end_ns - (uint64_t)block->birth_ns);
-        result->sites.items[block->site].figures.age_ns += age;
-        result->heaps.items[i].figures.age_ns += age;
-        result->threads.items[owners[block->owner].thread].figures.age_ns += age;
-        th_size_row *size = &result->sizes[th_size_class(block->size)];
-        th_amount_add(&size->all, 1, block->size);
-        th_amount_add(&size->live, 1, block->size);
-      }
-  }
+/* A th_block_sink: what can only be seen from the blocks that are live in running processes. */
+static bool add_block(void *context, const th_ledger *ledger, uint32_t index, th_block_end end,
+                      int64_t end_ns) {
+  th_result *result = context;
+  const th_block *block = th_block_at(&ledger->map, index);
+  const th_owner *owner = &ledger->owners.owners.items[block->owner];
+  double age = 0;
+  (void)end;
+  if (end_ns > block->birth_ns)
+    age = (double)((uint64_t)end_ns - (uint64_t)block->birth_ns);
+  result->sites.items[block->site].figures.age_ns += age;
+  result->heaps.items[owner->heap].figures.age_ns += age;
+  result->threads.items[owner->thread].figures.age_ns += age;
+  th_size_row *size = &result->sizes[th_size_class(block->size)];
+  th_amount_add(&size->all, 1, block->size);
+  th_amount_add(&size->live, 1, block->size);
+  return true;
 }
 
 static bool take_timeline(const th_ledger *ledger, th_result *result) {
@@ -178,14 +170,13 @@ th_status th_result_take(const th_ledger *ledger, int64_t end_ns, th_result *res
                     .oddities = ledger->oddities,
                     .peak = ledger->peak,
                     .peak_ns = ledger->peak_ns};
-  if (!reserve_rows(ledger, &made) || !take_timeline(ledger, &made)) {
-    th_result_free(&made);
-    return th_fail_memory(failure);
-  }
+  if (!reserve_rows(ledger, &made) || !take_timeline(ledger, &made))
+    goto no_memory;
   take_rows(ledger, &made);
   add_owners(ledger, &made);
   take_classes(ledger, &made);
-  add_blocks(ledger, &made);
+  if (!th_ledger_each_live(ledger, add_block, &made, end_ns))
+    goto no_memory;
   for (size_t i = 0; i < made.heaps.count; i++)
     th_summary_add(&made.processes.items[made.heaps.items[i].instance].figures,
                    &made.heaps.items[i].figures);
@@ -197,6 +188,10 @@ th_status th_result_take(const th_ledger *ledger, int64_t end_ns, th_result *res
   }
   *result = made;
   return TH_OK;
+
+no_memory:
+  th_result_free(&made);
+  return th_fail_memory(failure);
 }
 
 void th_result_free(th_result *result) {

@@ -43,7 +43,8 @@ int th_core_exec(PyObject *module) {
   if (th_py_snapshot_init(module) < 0 || th_py_raw_init(module) < 0 ||
       th_py_heaps_init(module) < 0 || th_py_scan_init(module) < 0)
     return -1;
-  if (th_py_trace_init(module) < 0 || th_py_session_init(module) < 0)
+  if (th_py_trace_init(module) < 0 || th_py_session_init(module) < 0 ||
+      th_py_analysis_init(module) < 0)
     return -1;
   return 0;
 }

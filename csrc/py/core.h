@@ -74,6 +74,7 @@ int th_py_session_init(PyObject *module);
 int th_py_registry_init(PyObject *module);
 int th_py_session_facts_init(PyObject *module);
 int th_py_session_child_init(PyObject *module);
+int th_py_analysis_init(PyObject *module);
 
 /* Adds functions to the module, at most once each. */
 #define th_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))

@@ -58,6 +58,26 @@ static int advance(th_core_state *state, th_pass_object *pass, th_heap_batch *ba
   }
 }
 
+static int check_type(th_core_state *state, PyObject *pass) {
+  if (PyObject_TypeCheck(pass, state->trace_types[TH_TRACE_TYPE_PASS]))
+    return 0;
+  PyErr_SetString(PyExc_TypeError, "a TracePass is needed");
+  return -1;
+}
+
+int th_py_pass_take(th_core_state *state, PyObject *self, th_heap_batch *batch, bool *taken,
+                    PyObject *progress) {
+  th_pass_object *pass = (th_pass_object *)self;
+  *taken = false;
+  if (check_type(state, self) < 0 || pass_enter(pass) < 0)
+    return -1;
+  int failed = pass->over ? 0
+                          : advance(state, pass, batch, taken,
+                                    progress == Py_None ? NULL : progress);
+  pass_leave(pass);
+  return failed;
+}
+
 static PyObject *pass_next(PyObject *self) {
   th_pass_object *pass = (th_pass_object *)self;
   th_core_state *state = th_core_state_of_type(Py_TYPE(self));
@@ -102,6 +122,28 @@ static int need_end(th_pass_object *pass) {
     return 0;
   PyErr_SetString(PyExc_ValueError, "the trace has not been read to its end");
   return -1;
+}
+
+const th_trace *th_py_pass_trace(th_core_state *state, PyObject *self) {
+  th_pass_object *pass = (th_pass_object *)self;
+  return check_type(state, self) < 0 || need_end(pass) < 0 ? NULL : pass->trace;
+}
+
+/* What the header says of the trace's length, -1 when it was never finished. */
+static int64_t declared_ns(const th_trace *trace) {
+  const th_logfile *logfile = th_stream_logfile(th_trace_stream(trace));
+  int64_t start = logfile->start_time, end = logfile->end_time;
+  if (end <= 0 || start < 0 || end < start || end - start > INT64_MAX / 100)
+    return -1;
+  return (end - start) * 100;
+}
+
+PyDoc_STRVAR(declared_doc, "declared_ns()\n--\n\n"
+                           "Length of the trace as its header has it; -1: it does not.");
+
+static PyObject *pass_declared(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return PyLong_FromLongLong(declared_ns(((th_pass_object *)self)->trace));
 }
 
 typedef th_table *(*th_table_maker)(const th_trace *trace);
@@ -211,6 +253,7 @@ static PyMethodDef pass_methods[] = {
     {"facts", pass_facts, METH_NOARGS, facts_doc},
     {"find_module", pass_find_module, METH_VARARGS, find_doc},
     {"bytes_read", pass_bytes_read, METH_NOARGS, bytes_read_doc},
+    {"declared_ns", pass_declared, METH_NOARGS, declared_doc},
     {"processes", pass_processes, METH_NOARGS, NULL},
     {"threads", pass_threads, METH_NOARGS, NULL},
     {"modules", pass_modules, METH_NOARGS, NULL},

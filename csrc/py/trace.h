@@ -8,7 +8,8 @@
 #include "etl/trace.h"
 
 /* Places in th_core_state.trace_types. */
-enum { TH_TRACE_TYPE_SOURCE, TH_TRACE_TYPE_PASS, TH_TRACE_TYPE_EVENTS, TH_TRACE_TYPE_FREE };
+enum { TH_TRACE_TYPE_SOURCE, TH_TRACE_TYPE_PASS, TH_TRACE_TYPE_EVENTS, TH_TRACE_TYPE_ANALYSIS,
+       TH_TRACE_TYPE_BLOCKS, TH_TRACE_TYPE_FREE };
 
 /* Bytes of a trace: an object with a buffer, an open file, or a reader (a callable that takes an
    offset and a size and returns bytes). */
@@ -37,6 +38,14 @@ void th_source_run_end(th_source_run *run);
 
 /* Time between looks for Ctrl-C is that of so many events, some milliseconds. */
 #define TH_SLICE_EVENTS 20000
+
+/* ----- trace.c: for whoever else takes the batches of a pass ----- */
+/* The next batch, which is then the caller's, or *taken false at the end. `progress` may be NULL or
+   None. -1 with an exception. */
+int th_py_pass_take(th_core_state *state, PyObject *pass, th_heap_batch *batch, bool *taken,
+                    PyObject *progress);
+/* The trace of a pass that has ended; NULL with an exception when `pass` is not one. */
+const th_trace *th_py_pass_trace(th_core_state *state, PyObject *pass);
 
 /* A dict of everything that was counted and read from the header; new reference. */
 PyObject *th_py_trace_facts(const th_trace *trace, uint64_t size);

@@ -7,11 +7,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Table
 from .archive import MAX_EXPAND, Opened, TraceInput, open_input
+
+if TYPE_CHECKING:
+    from .analysis import Analysis
+    from .names import Symbolizer
 
 __all__ = ["Trace", "open_trace"]
 
@@ -116,6 +120,12 @@ class Trace:
         with self._lock:
             first, self._first = self._first, None
         return first or _core.trace_pass(opened.source, self._threads)
+
+    def _give_back(self, run: Any) -> None:
+        """Undoes `_begin` for a pass that was not used after all."""
+        with self._lock:
+            if self._first is None and self._opened is not None:
+                self._first = run
 
     def read(self, progress: Progress | None = None) -> None:
         """Read the whole trace once, so that what follows is at hand.
@@ -232,6 +242,91 @@ class Trace:
         opened = self._source()
         run = _core.trace_events(opened.source, self._threads, wanted)
         return _watched(run, opened.size, progress)
+
+    def analyze(
+        self,
+        *,
+        rule_ns: int = 1_000_000,
+        buckets: int = 200,
+        pids: int | Iterable[int] | None = None,
+        threads: int | Iterable[int] | None = None,
+        heaps: int | Iterable[int] | None = None,
+        modules: str | Iterable[str] | None = None,
+        under: str | Iterable[str] | None = None,
+        since_ns: int | None = None,
+        until_ns: int | None = None,
+        min_size: int = 0,
+        lifetime_ns: tuple[int | None, int | None] | None = None,
+        symbols: Symbolizer | None = None,
+        progress: Progress | None = None,
+    ) -> Analysis:
+        """Run the heap ledger over the trace.
+
+        `rule_ns`: a block that lives less is temporary. `buckets`: points of the timeline. The
+        other words choose blocks after the ledger has run over all of them, and every figure is
+        then of those blocks alone: allocated by one of `pids`, of `threads`, in one of `heaps`
+        (handles), with a frame in one of `modules` (names; case is ignored), with a frame that has
+        one of the texts `under` in its name, born from `since_ns` to before `until_ns`, of at
+        least `min_size` bytes at the end, living from the first to below the second of
+        `lifetime_ns`. Choosing by frames, size or lifetime takes one or two passes more.
+
+        `symbols` names functions: called with a row of `modules` and an offset.
+        Raises ValueError for words out of range, MemoryError, and what reading raises.
+        """
+        from .analysis import analyze
+
+        return analyze(
+            self,
+            rule_ns=rule_ns,
+            buckets=buckets,
+            pids=pids,
+            threads=threads,
+            heaps=heaps,
+            modules=modules,
+            under=under,
+            since_ns=since_ns,
+            until_ns=until_ns,
+            min_size=min_size,
+            lifetime_ns=lifetime_ns,
+            symbols=symbols,
+            progress=progress,
+        )
+
+    def blocks(
+        self,
+        *,
+        pids: int | Iterable[int] | None = None,
+        threads: int | Iterable[int] | None = None,
+        heaps: int | Iterable[int] | None = None,
+        modules: str | Iterable[str] | None = None,
+        under: str | Iterable[str] | None = None,
+        since_ns: int | None = None,
+        until_ns: int | None = None,
+        min_size: int = 0,
+        lifetime_ns: tuple[int | None, int | None] | None = None,
+        symbols: Symbolizer | None = None,
+    ) -> Iterator[Table[Any]]:
+        """Every heap block as one row, its allocation paired with its end; words as in `analyze`.
+
+        Tables of Block(pid, heap, address, size, tid, birth_ns, death_ns, end, stack_id), in the
+        order of their ends; at last those that are still live. `end` is one of live, free,
+        realloc, destroy, overwritten, exit. Memory stays bounded by the blocks live at once.
+        """
+        from .analysis import blocks
+
+        return blocks(
+            self,
+            pids=pids,
+            threads=threads,
+            heaps=heaps,
+            modules=modules,
+            under=under,
+            since_ns=since_ns,
+            until_ns=until_ns,
+            min_size=min_size,
+            lifetime_ns=lifetime_ns,
+            symbols=symbols,
+        )
 
 
 def _watched(

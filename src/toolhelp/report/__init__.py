@@ -1,0 +1,1 @@
+"""Reports of heap traces: text pages, JSON, comparison and rules."""
