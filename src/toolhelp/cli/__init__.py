@@ -18,6 +18,13 @@ COMMANDS = {
     "modules": "listing",
     "info": "trace",
     "events": "trace",
+    "report": "report",
+    "leaks": "report",
+    "peak": "report",
+    "temp": "report",
+    "timeline": "report",
+    "diff": "check",
+    "check": "check",
 }
 
 

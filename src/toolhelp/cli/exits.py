@@ -35,6 +35,10 @@ class OutputFailed(Exception):
     """The output could not be written; the message says where and why."""
 
 
+class InputFailed(Exception):
+    """An input cannot be read for what it should be; the message says which and why."""
+
+
 def run(body: Callable[[], Any]) -> int:
     """Runs `body` and gives the exit code; says on stderr what went wrong, in one sentence."""
     try:
@@ -58,9 +62,9 @@ def run(body: Callable[[], Any]) -> int:
             return _closed_pipe()
         say(_sentence(error))
         return _code_of(error)
-    except (CorruptTrace, OutputFailed) as error:
+    except (CorruptTrace, InputFailed, OutputFailed) as error:
         say(str(error))
-        return INPUT if isinstance(error, CorruptTrace) else REFUSED
+        return REFUSED if isinstance(error, OutputFailed) else INPUT
     except MemoryError:
         say("out of memory")
         return REFUSED
