@@ -5,7 +5,8 @@
 The program (app.exe, pid 4812) renders 200 frames in 10 seconds. On every frame it decodes pictures
 and builds strings that it frees again; every second frame `plug.dll` keeps 4 buffers of 3,000 bytes
 that nobody ever frees: the planted leak, 400 blocks and 1,200,000 bytes. One arena of 256 KiB
-stays on purpose, to the end of the process at second 9.98. Around second 4 a mesh of 6 MB makes the peak.
+stays on purpose, to the end of the process at second 9.98. At second 4 a mesh of 6 MB makes the
+peak.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from etlmaker import Trace  # noqa: E402
+from etlmaker import Trace
 
 PID, MAIN, WORKER = 4812, 100, 104
 HEAP, OWN_HEAP = 0x1C0F0000, 0x1D200000

@@ -12,17 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ledgerref import (
-    ALLOC,
-    CREATE,
-    DESTROY,
-    FREE,
-    NO_STACK,
-    PROCESS_ENDS,
-    REALLOC,
-    Event,
-    Ledger,
-)
+from ledgerref import Ledger
+from ledgerstreams import random_events
 
 ROOT = Path(__file__).resolve().parents[1]
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
@@ -233,81 +224,6 @@ def reconcile(c):
             assert sum(row["allocated"][i] for row in rows) == totals["allocations"][i]
             assert sum(row["temporary"][i] for row in rows) == c["temporary"][i]
         assert sum(row["live"][i] for row in c["sizes"]) == live
-
-
-def random_events(rng):
-    """A stream that visits every rule: few addresses, so that they meet again and again."""
-    pids = rng.sample([4, 100, 104, 2000], rng.randint(1, 3))
-    tids = [1, 5, 9][: rng.randint(1, 3)]
-    heaps = [0x10000, 0x20000, 0x30000][: rng.randint(1, 3)]
-    addresses = [0x1000 + 16 * i for i in range(rng.choice([3, 8, 40]))]
-    stacks = [0, 1, 2, 7, NO_STACK]
-    sizes = [0, 1, 15, 16, 17, 80, 4096, 5000, 2**32 + 16, 2**45]
-    steps = [0, 0, 1, 50, 9_999, 10_000, 500_000, 1_000_000, 30_000_000]
-    loss = rng.choice([0, 0, 0.1, 0.4])
-    marks = rng.random() < 0.6
-    live: dict[tuple[int, int], int] = {}
-    events: list[Event] = []
-    time = 0
-
-    def put(kind, **fields):
-        nonlocal time
-        time += rng.choice(steps)
-        if rng.random() >= loss:
-            events.append(Event(time, kind, **fields))
-
-    for _ in range(rng.choice([0, 1, 5, 60, 60, 200])):
-        pid, tid, heap = rng.choice(pids), rng.choice(tids), rng.choice(heaps)
-        who = {"pid": pid, "tid": tid, "heap": heap}
-        stack, address, size = rng.choice(stacks), rng.choice(addresses), rng.choice(sizes)
-        old = rng.choice(addresses)
-        choice = rng.random()
-        if choice < 0.42:
-            put(ALLOC, address=rng.choice([address] * 9 + [0]), size=size, stack=stack, **who)
-            live[pid, address] = size
-        elif choice < 0.7:
-            put(FREE, address=rng.choice([address] * 9 + [0]), **who)
-            live.pop((pid, address), None)
-        elif choice < 0.78:
-            fields = {"address": address, "old_address": address, "size": size}
-            old_size = rng.choice([live.get((pid, address), size), size])
-            put(REALLOC, old_size=old_size, stack=stack, **fields, **who)
-        elif choice < 0.92:
-            halves = [
-                (ALLOC, {"address": address, "size": size, "stack": stack}),
-                (FREE, {"address": old}),
-                (
-                    REALLOC,
-                    {
-                        "address": address,
-                        "old_address": rng.choice([old] * 5 + [0]),
-                        "size": size,
-                        "old_size": live.get((pid, old), 0),
-                        "stack": stack,
-                    },
-                ),
-            ]
-            rng.shuffle(halves)
-            for kind, fields in halves[: rng.choice([3, 3, 3, 2, 1])]:
-                put(kind, **fields, **who)
-                if rng.random() < 0.1:
-                    put(
-                        rng.choice([ALLOC, FREE]),
-                        address=rng.choice(addresses),
-                        size=3,
-                        **{**who, "tid": rng.choice(tids)},
-                    )
-        elif choice < 0.94:
-            put(REALLOC, address=0, old_address=address, size=size, **who)
-        elif choice < 0.96:
-            put(CREATE, **who)
-        elif choice < 0.98:
-            put(DESTROY, **who)
-        elif choice < 0.99:
-            put(ALLOC, address=address, size=size, **{**who, "pid": 0xFFFFFFFF})
-        elif marks:
-            put(PROCESS_ENDS, pid=pid)
-    return events
 
 
 SEEDS = int(os.environ.get("LEDGER_SEEDS", "40"))

@@ -27,6 +27,7 @@ from .lists import modules, processes, threads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import raw
+    from .analysis import Analysis
     from .heapinfo import (
         Heap,
         HeapBlock,
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AccessDenied",
+    "Analysis",
     "Column",
     "CorruptTrace",
     "DllUsers",
@@ -119,6 +121,7 @@ _LATER = {
     "HeapSummary": "heapinfo",
     "IdentifiedProcess": "scan",
     "Snapshot": "scan",
+    "Analysis": "analysis",
     "Trace": "trace",
     "Tree": "proctree",
     "TreeNode": "proctree",

@@ -94,7 +94,7 @@ class Analysis:
     def __init__(
         self, raw: Any, trace: Trace, duration_ns: int, rule_ns: int, symbols: Symbolizer | None
     ) -> None:
-        self._raw = raw
+        self._raw: _core.HeapAnalysis = raw
         self._trace = trace
         self._facts: dict[str, Any] = raw.facts()
         self._symbols = symbols
@@ -117,15 +117,23 @@ class Analysis:
     def totals(self) -> Totals:
         """What happened in all."""
         facts = self._facts
+        pairs = ("allocations", "frees", "adopted", "overwritten", "destroyed")
+        blocks = {name: facts[name][0] for name in pairs}
+        bytes_ = {name: facts[name][1] for name in pairs}
         return Totals(
-            *facts["allocations"],
-            *facts["frees"],
-            facts["reallocations"],
-            *facts["adopted"],
-            *facts["overwritten"],
-            *facts["destroyed"],
-            facts["heaps_created"],
-            facts["heaps_destroyed"],
+            allocations=blocks["allocations"],
+            allocated_bytes=bytes_["allocations"],
+            frees=blocks["frees"],
+            freed_bytes=bytes_["frees"],
+            reallocations=facts["reallocations"],
+            adopted_blocks=blocks["adopted"],
+            adopted_bytes=bytes_["adopted"],
+            overwritten_blocks=blocks["overwritten"],
+            overwritten_bytes=bytes_["overwritten"],
+            destroyed_blocks=blocks["destroyed"],
+            destroyed_bytes=bytes_["destroyed"],
+            heaps_created=facts["heaps_created"],
+            heaps_destroyed=facts["heaps_destroyed"],
         )
 
     @functools.cached_property
@@ -136,12 +144,14 @@ class Analysis:
     @functools.cached_property
     def peak(self) -> Peak:
         """The largest sum of live bytes over all processes that ran, exact."""
-        return Peak(*self._facts["peak"], self._facts["peak_ns"])
+        blocks, bytes_ = self._facts["peak"]
+        return Peak(blocks, bytes_, self._facts["peak_ns"])
 
     @functools.cached_property
     def temporary(self) -> Temporary:
         """Blocks that ended sooner than the rule."""
-        return Temporary(*self._facts["temporary"], self._rule_ns)
+        blocks, bytes_ = self._facts["temporary"]
+        return Temporary(blocks, bytes_, self._rule_ns)
 
     @functools.cached_property
     def quality(self) -> dict[str, Any]:

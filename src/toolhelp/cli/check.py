@@ -28,27 +28,51 @@ _DIFF_ROWS = 20
 @click.option("--max-live", type=SIZE, metavar="SIZE", help="Most bytes live at the end.")
 @click.option("--max-blocks", type=click.IntRange(0), metavar="N", help="Most blocks live then.")
 @click.option("--max-peak", type=SIZE, metavar="SIZE", help="Most bytes live at once.")
-@click.option("--max-temp-rate", type=PERCENT, metavar="SHARE",
-              help="Largest share of temporary blocks among allocations, as 10%.")
-@click.option("--per-stack", type=SIZE, metavar="SIZE",
-              help="Most bytes of one stack live at the end.")
-@click.option("--suppressions", type=click.Path(), metavar="FILE",
-              help="Lines `leak:pattern`: live blocks with such a frame are left out.")
-@click.option("--baseline", type=click.Path(), metavar="FILE",
-              help="What `report --json` wrote earlier: no more live bytes, live blocks or peak "
-              "than there.")
-@click.option("--tolerance", type=PERCENT, default="0%", show_default=True, metavar="SHARE",
-              help="Growth over the baseline that is allowed, as 5%.")
+@click.option(
+    "--max-temp-rate",
+    type=PERCENT,
+    metavar="SHARE",
+    help="Largest share of temporary blocks among allocations, as 10%.",
+)
+@click.option(
+    "--per-stack", type=SIZE, metavar="SIZE", help="Most bytes of one stack live at the end."
+)
+@click.option(
+    "--suppressions",
+    type=click.Path(),
+    metavar="FILE",
+    help="Lines `leak:pattern`: live blocks with such a frame are left out.",
+)
+@click.option(
+    "--baseline",
+    type=click.Path(),
+    metavar="FILE",
+    help="What `report --json` wrote earlier: no more live bytes, live blocks or peak than there.",
+)
+@click.option(
+    "--tolerance",
+    type=PERCENT,
+    default="0%",
+    show_default=True,
+    metavar="SHARE",
+    help="Growth over the baseline that is allowed, as 5%.",
+)
 @click.option("--junit", type=click.Path(), metavar="FILE", help="Also write JUnit XML.")
-@click.option("--top", "number", type=click.IntRange(0), default=5, show_default=True,
-              help="Stacks to name for a broken rule.")
+@click.option(
+    "--top",
+    "number",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="Stacks to name for a broken rule.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 4 when the trace is not complete.")
 @trace_options
 @filter_options
 @output_options
 def check(**options: Any) -> int:
     """Hold the trace FILE against rules; exit with 1 when one is broken."""
-    from ..report.check import Checker, Limits, annotation, junit
+    from ..report.check import Checker, annotation, junit
 
     limits = _limits(options)
     suppressions = _suppressions(options["suppressions"])
@@ -129,11 +153,19 @@ def _write_verdict(stream: IO[str], verdict: Verdict) -> None:
 @click.command()
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--top", "number", type=click.IntRange(1), default=_DIFF_ROWS, show_default=True,
-              metavar="N", help="Stacks to show.")
+@click.option(
+    "--top",
+    "number",
+    type=click.IntRange(1),
+    default=_DIFF_ROWS,
+    show_default=True,
+    metavar="N",
+    help="Stacks to show.",
+)
 @click.option("--all", "everything", is_flag=True, help="All stacks.")
-@click.option("--units", "unit", type=click.Choice(["si", "iec", "raw"]), default="si",
-              show_default=True)
+@click.option(
+    "--units", "unit", type=click.Choice(["si", "iec", "raw"]), default="si", show_default=True
+)
 @click.option("--json", "as_json", is_flag=True, help="JSON with schema_version.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when a trace is not complete.")
 @filter_options

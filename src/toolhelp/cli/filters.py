@@ -12,7 +12,7 @@ from ..report import units
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class _Parsed(click.ParamType):
+class _Parsed(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
         self._parse = parse

@@ -192,9 +192,7 @@ class Checker:
         offenders: list[Offender],
     ) -> Verdict:  # fmt: skip
         broken = now > before * (1 + tolerance)
-        sentence = (
-            f"{what}: {text(now)}, baseline {text(before)}, tolerance {100 * tolerance:g} %"
-        )
+        sentence = f"{what}: {text(now)}, baseline {text(before)}, tolerance {100 * tolerance:g} %"
         return Verdict(rule, sentence, broken, offenders if broken else [])
 
     def _grown(self, baseline: Document) -> list[Offender]:

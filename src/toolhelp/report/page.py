@@ -136,10 +136,11 @@ class Page:
              count(analysis.totals.allocations), self._pace()),
         ]  # fmt: skip
         self._gap()
+        column = 20 if self._width >= 90 else 18
         for number, (name, *cells) in enumerate(rows):
-            line = Text(f"{name:<10}")
+            line = Text(f"{name:<8}")
             for cell in cells[:3]:
-                line.append(f"{cell:>20}", "bold" if number == 0 else "")
+                line.append(f"{cell:>{column}}", "bold" if number == 0 else "")
             if cells[3]:
                 line.append(f"  {cells[3]}", "dim")
             self._add(line)
@@ -499,7 +500,8 @@ def _bar(part: float, whole: float, room: int) -> str:
         return ""
     eighths = max(1, round(8 * room * part / whole))
     full, rest = divmod(eighths, 8)
-    return "\u2588" * full + ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")[rest]
+    part_of_one = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589"[rest].strip()
+    return "\u2588" * full + part_of_one
 
 
 def _more(count: int, shown: int) -> str:
