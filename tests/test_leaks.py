@@ -162,6 +162,20 @@ def _():
     return found
 
 
+@case("Analysis")
+def _():
+    with th.open_trace(sample_trace(), threads=0) as trace:
+        found = trace.analyze()
+        fails(ValueError, lambda: trace.analyze(buckets=0))
+        tables = [
+            found.stacks, found.functions, found.modules, found.own_modules(), found.heaps,
+            found.threads, found.processes, found.sizes, found.lifetimes, found.timeline,
+        ]  # fmt: skip
+        frames = [found.frames(row) for row in found.stacks]
+        chosen = trace.analyze(under="0x", min_size=1, lifetime_ns=(1, None))
+        return [tables, frames, found.quality, chosen.totals, list(trace.blocks(min_size=2))]
+
+
 # Pure Python that makes nothing of the core's, or whose tests are in another file.
 ELSEWHERE = {
     "raw.TH32CS": "flags",

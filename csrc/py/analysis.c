@@ -266,14 +266,14 @@ static bool name_from_list(void *context, th_table *table, size_t field, size_t 
   if (!name)
     return false;
   if (name == Py_None)
-    return th_table_set_missing(table, field, row) || !PyErr_NoMemory();
+    return th_table_set_missing(table, field, row);
   PyObject *bytes = PyUnicode_AsEncodedString(name, "utf-16-le", "surrogatepass");
   if (!bytes)
     return false;
   bool done = th_table_set_text(table, field, row, (const uint16_t *)PyBytes_AsString(bytes),
                                 (size_t)PyBytes_Size(bytes) / 2);
   Py_DECREF(bytes);
-  return done || !PyErr_NoMemory();
+  return done;
 }
 
 static PyObject *named_table(PyObject *self, th_table *table) {

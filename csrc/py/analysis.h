@@ -2,8 +2,9 @@
 #ifndef TH_PY_ANALYSIS_H
 #define TH_PY_ANALYSIS_H
 
-#include "heap/analysis.h"
 #include "py/trace.h"
+
+#include "heap/analysis.h"
 
 /* A filter and the buffers it points into. */
 typedef struct th_filter_object {

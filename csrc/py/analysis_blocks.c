@@ -1,6 +1,7 @@
 /* Paired blocks as Tables: an iterator over a pass. */
-#include "heap/block_log.h"
 #include "py/analysis.h"
+
+#include "heap/block_log.h"
 
 typedef struct th_blocks_object {
   PyObject ob_base;
