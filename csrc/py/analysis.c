@@ -471,7 +471,8 @@ int th_py_analysis_init(PyObject *module) {
       return -1;
   state->trace_types[TH_TRACE_TYPE_ANALYSIS] =
       (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
-  if (!state->trace_types[TH_TRACE_TYPE_ANALYSIS] || th_py_blocks_init(module) < 0)
+  PyTypeObject *type = state->trace_types[TH_TRACE_TYPE_ANALYSIS];
+  if (!type || PyModule_AddType(module, type) < 0 || th_py_blocks_init(module) < 0)
     return -1;
   return th_py_add_functions(module, functions);
 }
