@@ -70,6 +70,7 @@ static bool make_chunk(th_heap_queue *queue, th_heap_chunk *chunk) {
       .stack = TH_COLUMN(rows, TH_HEAP_EVENT_STACK_ID, uint32_t),
       .cpu = TH_COLUMN(rows, TH_HEAP_EVENT_CPU, uint16_t),
       .kind = TH_COLUMN(rows, TH_HEAP_EVENT_KIND, uint8_t),
+      .limit = TH_HEAP_BATCH_ROWS,
       .min_time = INT64_MAX,
       .max_time = INT64_MIN,
       .sorted = true,
@@ -112,13 +113,22 @@ static bool is_settled(const th_heap_queue *queue, const th_heap_chunk *chunk, i
          (uint64_t)now - (uint64_t)chunk->max_time > (uint64_t)queue->window;
 }
 
+void th_heap_queue_cut(th_heap_queue *queue) {
+  /* Half of the ring stays for rows that come in a hurry. */
+  if (!queue->count || queue->count > TH_HEAP_QUEUE_BATCHES / 2)
+    return;
+  th_heap_chunk *chunk = th_heap_queue_newest(queue);
+  if (chunk->count || chunk->batch.marks.count)
+    chunk->limit = chunk->count;
+}
+
 bool th_heap_queue_ready(const th_heap_queue *queue, int64_t now, bool at_end) {
   if (!queue->count)
     return false;
   const th_heap_chunk *chunk = &queue->chunks[queue->first];
   if (at_end)
     return true;
-  return chunk->count == TH_HEAP_BATCH_ROWS &&
+  return chunk->count >= chunk->limit &&
          (queue->count == TH_HEAP_QUEUE_BATCHES || is_settled(queue, chunk, now));
 }
 

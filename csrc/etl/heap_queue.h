@@ -21,7 +21,7 @@ typedef struct th_heap_chunk {
   uint32_t *pid, *tid, *source, *stack;
   uint16_t *cpu;
   uint8_t *kind;
-  size_t count;
+  size_t count, limit;        /* no more than `limit` rows are added */
   int64_t min_time, max_time; /* raw */
   uint32_t kinds;             /* bit by kind that occurs in the rows */
   bool sorted;
@@ -55,7 +55,7 @@ TH_INLINE th_heap_chunk *th_heap_queue_newest(th_heap_queue *queue) {
 TH_INLINE th_heap_chunk *th_heap_queue_open(th_heap_queue *queue) {
   if (TH_LIKELY(queue->count)) {
     th_heap_chunk *chunk = th_heap_queue_newest(queue);
-    if (TH_LIKELY(chunk->count < TH_HEAP_BATCH_ROWS))
+    if (TH_LIKELY(chunk->count < chunk->limit))
       return chunk;
   }
   return th_heap_queue_open_new(queue);
@@ -76,8 +76,10 @@ TH_NODISCARD bool th_heap_queue_mark(th_heap_queue *queue, th_process_mark_kind 
                                      int64_t time_ns);
 /* Whether the newest chunk has no room: then look what is ready before anything is added. */
 TH_INLINE bool th_heap_queue_is_full(th_heap_queue *queue) {
-  return queue->count && th_heap_queue_newest(queue)->count == TH_HEAP_BATCH_ROWS;
+  return queue->count && th_heap_queue_newest(queue)->count >= th_heap_queue_newest(queue)->limit;
 }
+/* What was added so far leaves once it may, without waiting for more rows: for live sessions. */
+void th_heap_queue_cut(th_heap_queue *queue);
 /* Whether the oldest chunk can leave: no stack can come any more, or too much waits. */
 bool th_heap_queue_ready(const th_heap_queue *queue, int64_t now, bool at_end);
 /* Takes the oldest chunk out, complete. False: no memory, and then the queue is of no more use. */

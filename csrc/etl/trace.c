@@ -61,6 +61,17 @@ static int64_t ticks_of(const th_clock *clock, uint64_t ns) {
   return (int64_t)(ns * clock->denominator / clock->numerator) + 1;
 }
 
+static void begin(th_trace *trace, const th_logfile *logfile) {
+  th_clock_init(&trace->clock, logfile);
+  trace->processes.texts = trace->modules.texts = trace->texts;
+  trace->queue.window = ticks_of(&trace->clock, WINDOW_NS);
+  trace->join.limit = ticks_of(&trace->clock, LIMIT_NS);
+  trace->join.queue = &trace->queue;
+  trace->join.stacks = &trace->stacks;
+  trace->join.system_pointers = logfile->pointer_size;
+  trace->counts.last_time = trace->now = trace->clock.zero;
+}
+
 th_status th_trace_open(const th_source *source, const th_stream_options *options,
                         th_trace **trace, th_failure *failure) {
   th_trace *made = th_mem_zero(sizeof *made);
@@ -73,20 +84,23 @@ th_status th_trace_open(const th_source *source, const th_stream_options *option
   }
   if ((status = th_stream_open(source, options, &made->stream, failure)))
     goto done;
-  const th_logfile *logfile = th_stream_logfile(made->stream);
-  th_clock_init(&made->clock, logfile);
-  made->processes.texts = made->modules.texts = made->texts;
-  made->queue.window = ticks_of(&made->clock, WINDOW_NS);
-  made->join.limit = ticks_of(&made->clock, LIMIT_NS);
-  made->join.queue = &made->queue;
-  made->join.stacks = &made->stacks;
-  made->join.system_pointers = logfile->pointer_size;
-  made->counts.last_time = made->now = made->clock.zero;
+  begin(made, th_stream_logfile(made->stream));
   *trace = made;
   made = NULL;
 done:
   th_trace_close(made);
   return status;
+}
+
+th_status th_trace_open_live(const th_logfile *logfile, th_trace **trace, th_failure *failure) {
+  th_trace *made = th_mem_zero(sizeof *made);
+  if (!made || !(made->texts = th_dictionary_new())) {
+    th_mem_free(made);
+    return th_fail_memory(failure);
+  }
+  begin(made, logfile);
+  *trace = made;
+  return TH_OK;
 }
 
 static th_moment moment_of(const th_trace *trace, const th_event *event) {
@@ -302,6 +316,31 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
   *more = !trace->ended;
   return TH_OK;
 }
+
+th_status th_trace_push(th_trace *trace, const th_event *event, th_failure *failure) {
+  if (event->time > trace->now)
+    trace->now = event->time;
+  if (event->time > trace->counts.last_time)
+    trace->counts.last_time = event->time;
+  if (event->hook != TH_NO_HOOK)
+    trace->counts.events_by_hook[event->hook & (TH_HOOKS - 1)]++;
+  bool done = th_is_heap_event(event) ? take_heap_event(trace, event) : take_event(trace, event);
+  return done ? TH_OK : th_fail_memory(failure);
+}
+
+bool th_trace_ready(const th_trace *trace) {
+  return th_heap_queue_ready(&trace->queue, trace->now, trace->ended);
+}
+
+void th_trace_cut(th_trace *trace, bool idle) {
+  th_heap_queue_cut(&trace->queue);
+  if (idle && trace->now < INT64_MAX - trace->queue.window)
+    trace->now += trace->queue.window + 1;
+}
+
+void th_trace_end(th_trace *trace) { trace->ended = true; }
+
+int64_t th_trace_now(const th_trace *trace) { return trace->now; }
 
 /* Nothing can be added any more: put together what waited for that. */
 static bool finish(th_trace *trace) {

@@ -43,6 +43,23 @@ th_status th_trace_take(th_trace *trace, th_heap_batch *batch, bool *taken, th_f
 /* Both in one: the next batch, or *more false at the end. */
 th_status th_trace_next(th_trace *trace, th_heap_batch *batch, bool *more, th_failure *failure);
 
+/* --- events that come one by one, from a live session ------------------------------------------ */
+
+/* Without a file: there is no stream, and nothing for `step` to read. */
+th_status th_trace_open_live(const th_logfile *logfile, th_trace **trace, th_failure *failure);
+/* Takes an event (TH_HEADER_LIVE). Whatever is ready must have been taken before. */
+th_status th_trace_push(th_trace *trace, const th_event *event, th_failure *failure);
+/* Whether there is a batch to take. */
+bool th_trace_ready(const th_trace *trace);
+/* The rows so far make a batch as soon as their stacks have had time to come; `idle`: at once, as
+   nothing has come for longer than that. */
+void th_trace_cut(th_trace *trace, bool idle);
+/* No more events will come. */
+void th_trace_end(th_trace *trace);
+/* Raw time of the latest event. */
+int64_t th_trace_now(const th_trace *trace);
+
+/* NULL for a live session. */
 const th_stream *th_trace_stream(const th_trace *trace);
 const th_clock *th_trace_clock(const th_trace *trace);
 const th_trace_counts *th_trace_counters(const th_trace *trace);

@@ -5,12 +5,10 @@
 
 #include "base/mem.h"
 #include "py/session_launch.h"
+#include "py/session_live.h"
 #include "session/session_list.h"
 
-typedef struct recording_object {
-  PyObject ob_base;
-  th_recording *recording;
-} recording_object;
+typedef th_recording_object recording_object;
 
 static th_core_state *state_of(recording_object *self) {
   return th_core_state_of_type(TH_TYPE(self));
@@ -222,6 +220,10 @@ static PyMethodDef recording_methods[] = {
     {"stop", (PyCFunction)recording_stop, METH_NOARGS, stop_doc},
     {"query", (PyCFunction)recording_query, METH_NOARGS, query_doc},
     {"targets_gone", (PyCFunction)recording_gone, METH_NOARGS, gone_doc},
+    {"live_next", (PyCFunction)th_py_live_next, METH_O, th_py_live_next_doc},
+    {"live_counts", (PyCFunction)th_py_live_counts, METH_NOARGS, th_py_live_counts_doc},
+    {"live_wait_end", (PyCFunction)th_py_live_wait_end, METH_O, th_py_live_wait_end_doc},
+    {"live_close", (PyCFunction)th_py_live_close, METH_NOARGS, th_py_live_close_doc},
     {"child_wait", (PyCFunction)recording_child_wait, METH_O, wait_doc},
     {"child_terminate", (PyCFunction)recording_child_terminate, METH_O, terminate_doc},
     {NULL, NULL, 0, NULL}};
@@ -246,7 +248,7 @@ static PyType_Spec recording_spec = {.name = "toolhelp.heaptrace.Recording",
                                               Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                      .slots = recording_slots};
 
-PyDoc_STRVAR(recording_new_doc, "recording(heap, companion=None, /)\n--\n\n"
+PyDoc_STRVAR(recording_new_doc, "recording(heap, companion=None, live_batches=0, /)\n--\n\n"
                                 "A Recording that is not started. Each argument is a dict of "
                                 "keywords; see session_properties.");
 
@@ -257,7 +259,9 @@ static PyObject *new_recording(PyObject *module, PyObject *args) {
   th_failure failure;
   th_status status;
   recording_object *self = NULL;
-  if (!PyArg_ParseTuple(args, "O!|O:recording", &PyDict_Type, &heap_words, &companion_words))
+  unsigned int batches = 0;
+  if (!PyArg_ParseTuple(args, "O!|OI:recording", &PyDict_Type, &heap_words, &companion_words,
+                        &batches))
     return NULL;
   if (companion_words != Py_None && !PyDict_Check(companion_words)) {
     PyErr_SetString(PyExc_TypeError, "companion must be a dict or None");
@@ -267,7 +271,8 @@ static PyObject *new_recording(PyObject *module, PyObject *args) {
       (companion_words != Py_None && th_py_plan_parse(companion_words, &companion) < 0))
     goto done;
   th_recording_plan plan = {.heap = heap.plan,
-                            .companion = companion_words != Py_None ? &companion.plan : NULL};
+                            .companion = companion_words != Py_None ? &companion.plan : NULL,
+                            .live_batches = batches};
   self = PyObject_New(recording_object, state->recording_type);
   if (!self)
     goto done;

@@ -14,6 +14,11 @@ typedef struct th_py_plan {
   uint16_t *hooks;
 } th_py_plan;
 
+typedef struct th_recording_object {
+  PyObject ob_base;
+  th_recording *recording;
+} th_recording_object;
+
 /* UTF-16 units of a str and a zero, as bytes; *units counts without the zero. NULL: exception. */
 PyObject *th_py_utf16(PyObject *text, size_t *units);
 const uint16_t *th_py_units(PyObject *bytes);

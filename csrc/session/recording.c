@@ -6,10 +6,12 @@
 struct th_recording {
   th_mutex lock; /* start, update, flush and stop: one at a time */
   th_session *heap, *companion;
-  uint32_t mode;
+  uint32_t mode, clock;
   th_targets targets;
   TH_VEC(uint32_t) pids; /* of the plan, until it is started */
   th_child child;
+  size_t live_batches;
+  th_live *live;
 };
 
 th_status th_recording_new(const th_recording_plan *plan, th_recording **recording,
@@ -24,6 +26,8 @@ th_status th_recording_new(const th_recording_plan *plan, th_recording **recordi
     return th_fail_memory(failure);
   }
   made->mode = request->mode;
+  made->clock = request->clock;
+  made->live_batches = plan->live_batches;
   status = th_session_new(&plan->heap, &made->heap, failure);
   if (status == TH_OK && plan->companion)
     status = th_session_new(plan->companion, &made->companion, failure);
@@ -51,9 +55,19 @@ static void give_up(th_recording *recording) {
   th_targets_free(&recording->targets);
 }
 
+static th_status start_live(th_recording *recording, th_live *live, th_failure *failure) {
+  if (!live)
+    return TH_OK;
+  th_status status = th_live_open(live, th_session_name(recording->heap), failure);
+  if (status == TH_OK && recording->companion)
+    status = th_live_open(live, th_session_name(recording->companion), failure);
+  return status;
+}
+
 static th_status start_locked(th_recording *recording, const th_sys_launch *launch,
                               th_failure *failure) {
   th_child *child = &recording->child;
+  th_live *live = NULL;
   if (th_session_state_of(recording->heap) != TH_SESSION_NEW)
     return th_fail(failure, TH_INVALID, "a recording starts once; make another");
   if (!launch && recording->pids.count == 0)
@@ -65,16 +79,24 @@ static th_status start_locked(th_recording *recording, const th_sys_launch *laun
     recording->pids.items[recording->pids.count++] = child->pid;
   status = th_targets_set(&recording->targets, recording->pids.items, recording->pids.count,
                           failure);
+  /* Its clock starts before the first event. */
+  if (status == TH_OK && recording->live_batches)
+    status = th_live_new(recording->clock, recording->live_batches, &live, failure);
   /* The companion first: it must know the modules that the heap events name. */
   if (status == TH_OK && recording->companion)
     status = th_session_start(recording->companion, 0, failure);
   if (status == TH_OK)
     status = th_session_start(recording->heap, child->pid, failure);
+  if (status == TH_OK)
+    status = start_live(recording, live, failure);
   if (status == TH_OK && launch)
     status = th_child_resume(child, failure);
   if (status) {
     recording->pids.count -= launch != NULL;
     give_up(recording);
+    th_live_free(live);
+  } else {
+    recording->live = live;
   }
   return status;
 }
@@ -182,11 +204,19 @@ th_status th_recording_child_terminate(th_recording *recording, uint32_t exit_co
                               : no_child(failure);
 }
 
+th_live *th_recording_live(th_recording *recording) {
+  th_mutex_lock(&recording->lock);
+  th_live *live = recording->live;
+  th_mutex_unlock(&recording->lock);
+  return live;
+}
+
 void th_recording_free(th_recording *recording) {
   if (!recording)
     return;
   if (recording->heap)
     give_up(recording);
+  th_live_free(recording->live); /* its sessions have been stopped */
   th_session_free(recording->companion);
   th_session_free(recording->heap);
   th_vec_free(&recording->pids);

@@ -4,12 +4,14 @@
 #define TH_SESSION_RECORDING_H
 
 #include "session/child.h"
+#include "session/live.h"
 #include "session/session.h"
 #include "session/targets.h"
 
 typedef struct th_recording_plan {
   th_session_plan heap;
   const th_session_plan *companion; /* process and image events; NULL: none */
+  size_t live_batches; /* consume the sessions live, with so many batches in the queue; 0: not */
 } th_recording_plan;
 
 typedef struct th_recording th_recording;
@@ -40,6 +42,8 @@ th_status th_recording_child_wait(th_recording *recording, uint32_t milliseconds
                                   uint32_t *exit_code, th_failure *failure);
 th_status th_recording_child_terminate(th_recording *recording, uint32_t exit_code,
                                        th_failure *failure);
+/* The consumer, once a live recording is started; NULL. It stays until the recording is freed. */
+th_live *th_recording_live(th_recording *recording);
 /* Stops what runs. NULL is fine. */
 void th_recording_free(th_recording *recording);
 

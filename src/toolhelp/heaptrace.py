@@ -18,12 +18,13 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from . import _core, kits
+from ._core import Table
 from .errors import SessionError, SessionExists, ToolhelpError, TooManySessions
 from .image_switch import ImageSwitch
 from .sessions import new_name
@@ -103,6 +104,16 @@ class SessionStats:
         return "; ".join(words)
 
 
+class LiveCounts(NamedTuple):
+    """Counts of a live session: `records` delivered by ETW, `rows` of heap events handed on,
+    `discarded` rows that nobody took before the end, `waits` for room in the queue."""
+
+    records: int
+    rows: int
+    discarded: int
+    waits: int
+
+
 def _hooks(stacks: Iterable[str]) -> tuple[int, ...]:
     names = (stacks,) if isinstance(stacks, str) else tuple(stacks)
     unknown = [name for name in names if name not in STACKS]
@@ -176,8 +187,9 @@ class HeapTrace:
     clock: "qpc" (100 ns or better) or "system" (10 to 16 ms). stack_cache: (bytes, buckets), lets
     Windows write repeated stacks once; not for live use. companion: record process and image events
     in a second session beside. modules: note the modules of the traced processes at start, stop and
-    every `module_seconds`, in `<path>.modules.json`. backend: "native" (StartTraceW) or "wpt"
-    (StartHeapTrace of the Windows Performance Toolkit).
+    every `module_seconds`, in `<path>.modules.json`. queue_batches: how many batches of up to
+    16,384 live events wait for who reads them (about 1 MB each). backend: "native" (StartTraceW)
+    or "wpt" (StartHeapTrace of the Windows Performance Toolkit).
 
     A HeapTrace is used once, best with `with`: whatever happens inside, the session is stopped.
     """
@@ -203,6 +215,7 @@ class HeapTrace:
         companion: bool = False,
         modules: bool = True,
         module_seconds: float = 10.0,
+        queue_batches: int = 16,
     ) -> None:
         self._pids = _pids(pids)
         self._stacks = tuple(name for name, hook in STACKS.items() if hook in _hooks(stacks))
@@ -218,6 +231,8 @@ class HeapTrace:
             raise ValueError("a heap trace needs a path, or live=True")
         if self.live and mode == "buffering":
             raise ValueError("a session that keeps its buffers in memory delivers nothing live")
+        if not 1 <= queue_batches <= 4096:
+            raise ValueError("queue_batches is from 1 to 4096")
         if module_seconds <= 0:
             raise ValueError("module_seconds must be positive")
         self.name = name or new_name()
@@ -228,6 +243,7 @@ class HeapTrace:
         self._companion = companion
         self._take_modules = modules
         self._module_seconds = module_seconds
+        self._queue_batches = queue_batches
         self._launch: _Launch | None = None
         self._switch: ImageSwitch | None = None
         self.sidecar: Sidecar | None = None
@@ -324,7 +340,7 @@ class HeapTrace:
                 "enable_flags": COMPANION_FLAGS,
                 "extension": False,
             }
-        return _core.recording(heap, companion)
+        return _core.recording(heap, companion, self._queue_batches if self.live else 0)
 
     @property
     def companion_path(self) -> str | None:
@@ -470,10 +486,67 @@ class HeapTrace:
         except BaseException:
             self._stop()  # interrupted, or refused once: not without a second try
             raise
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop, and end the consumer of live events: batches that nobody took are dropped.
+
+        `with` does this at its end; after `stop` alone what is on its way can still be read.
+        """
+        try:
+            self._stop()
+        finally:
+            self._recording.live_close()
 
     def __repr__(self) -> str:
         where = self.path or "live"
         return f"<HeapTrace {self.name} of {list(self.pids)}, {where}, {self.state}>"
+
+    # ----- live events --------------------------------------------------------------------------
+
+    def events(self, timeout: float | None = None) -> Iterator[Table[Any]]:
+        """Live heap events in order of time, as Tables of HeapEvent.
+
+        Goes on until the session is stopped, or every traced process has ended (then the session
+        is stopped, too), or nothing has come for `timeout` seconds. Batches hold up to 16,384
+        events; quiet times give small ones within a second or two. When they are not taken fast
+        enough the recorder loses events: see `stats`. Times are nanoseconds since the start.
+        Windows calls: OpenTraceW, ProcessTrace. Errors: what ended the events, as `SessionError`.
+        """
+        waited = 0.0
+        while True:
+            batch, ended = self._recording.live_next(WAIT_SLICE_MS)
+            if batch is not None:
+                waited = 0.0
+                yield batch
+            elif ended:
+                return
+            else:
+                waited += WAIT_SLICE_MS / 1000
+                if timeout is not None and waited >= timeout:
+                    return
+                if self.state == "running" and self.targets_gone():
+                    self.stop()
+
+    async def events_async(self, timeout: float | None = None) -> AsyncIterator[Table[Any]]:
+        """`events` for asyncio: waits on a thread, so that other tasks run meanwhile."""
+        import asyncio
+
+        batches = self.events(timeout)
+        while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+            yield batch
+
+    def __iter__(self) -> Iterator[Table[Any]]:
+        return self.events()
+
+    def __aiter__(self) -> AsyncIterator[Table[Any]]:
+        return self.events_async()
+
+    @property
+    def live_counts(self) -> LiveCounts:
+        """What the consumer of live events has seen so far."""
+        return LiveCounts(*self._recording.live_counts())
 
     # ----- a launched program -------------------------------------------------------------------
 
