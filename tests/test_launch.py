@@ -10,7 +10,7 @@ import time
 import pytest
 
 import toolhelp as th
-from toolhelp import _core, heaptrace
+from toolhelp import _core, launching
 
 QUIET = {"modules": False, "path": "C:\\t\\app.etl"}
 GIVEN_UP = 0xC000013A
@@ -254,7 +254,7 @@ class TestChildProcess:
     def test_environment_and_folder(self, tmp_path):
         target = tmp_path / "said"
         body = f"import os; open(r'{target}', 'w').write(os.environ['TH_X'] + os.getcwd())"
-        env = heaptrace._environment({**os.environ, "TH_X": "\u00e9!"})
+        env = launching.environment_block({**os.environ, "TH_X": "\u00e9!"})
         child = _core.child_process(code_of(body), env, str(tmp_path))
         child.resume()
         assert child.wait(20000) == 0

@@ -14,20 +14,20 @@ from __future__ import annotations
 
 import atexit
 import os
-import subprocess
 import threading
 import time
 import weakref
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from . import _core, kits
 from ._core import Table
-from .errors import SessionError, SessionExists, ToolhelpError, TooManySessions
+from .errors import SessionError, ToolhelpError
 from .image_switch import ImageSwitch
-from .sessions import new_name
+from .launching import Launch, command_line, environment_block
+from .session_stats import LiveCounts, SessionStats
+from .sessions import explained, new_name
 from .sidecar import Sidecar, sidecar_path
 
 __all__ = ["HeapTrace", "SessionStats"]
@@ -53,67 +53,6 @@ COMPANION_FLAGS = 0x1 | 0x2 | 0x4
 WAIT_SLICE_MS = 100
 
 
-@dataclass(frozen=True)
-class SessionStats:
-    """The recorder's own counters. Once the session is stopped they are its last ones.
-
-    `events_lost`: no buffer had room when the event came; `log_buffers_lost`: buffers that could
-    not be written to the file; `live_buffers_lost`: buffers that were not delivered live.
-    `buffers` and `free_buffers` are those of now, `buffers_written` all that went to the file or to
-    the consumer; `buffer_kb` is the size of one, KB. `companion`: the same of the companion.
-    """
-
-    buffer_kb: int
-    min_buffers: int
-    max_buffers: int
-    buffers: int
-    free_buffers: int
-    buffers_written: int
-    events_lost: int
-    log_buffers_lost: int
-    live_buffers_lost: int
-    companion: SessionStats | None = None
-
-    @property
-    def lossless(self) -> bool:
-        """Whether neither session has lost anything so far."""
-        lost = self.events_lost + self.log_buffers_lost + self.live_buffers_lost
-        return lost == 0 and (self.companion is None or self.companion.lossless)
-
-    @property
-    def advice(self) -> str | None:
-        """What to change when something was lost; None when nothing was."""
-        if self.lossless:
-            return None
-        held = f"{self.max_buffers or self.buffers} buffers of {self.buffer_kb} KB"
-        words = []
-        if self.events_lost:
-            words.append(f"{self.events_lost:,} events found no room in {held}: double max_buffers")
-        if self.log_buffers_lost:
-            words.append(
-                f"{self.log_buffers_lost:,} buffers could not be written: write to a faster or "
-                "emptier drive, or ask for fewer stacks"
-            )
-        if self.live_buffers_lost:
-            words.append(
-                f"{self.live_buffers_lost:,} buffers were not delivered in time: record to a file, "
-                "or read the events faster"
-            )
-        if self.companion is not None and not self.companion.lossless:
-            words.append("process and module events were lost as well")
-        return "; ".join(words)
-
-
-class LiveCounts(NamedTuple):
-    """Counts of a live session: `records` delivered by ETW, `rows` of heap events handed on,
-    `discarded` rows that nobody took before the end, `waits` for room in the queue."""
-
-    records: int
-    rows: int
-    discarded: int
-    waits: int
-
-
 def _hooks(stacks: Iterable[str]) -> tuple[int, ...]:
     names = (stacks,) if isinstance(stacks, str) else tuple(stacks)
     unknown = [name for name in names if name not in STACKS]
@@ -124,36 +63,6 @@ def _hooks(stacks: Iterable[str]) -> tuple[int, ...]:
 
 def _pids(pids: Iterable[int] | int) -> tuple[int, ...]:
     return (pids,) if isinstance(pids, int) else tuple(dict.fromkeys(pids))
-
-
-def _command_line(argv: Sequence[str | os.PathLike[str]] | str) -> str:
-    if isinstance(argv, str):
-        line = argv
-    else:
-        line = subprocess.list2cmdline([os.fspath(word) for word in argv])
-    if not line.strip():
-        raise ValueError("there is no program to launch")
-    if "\0" in line or len(line) > 32766:
-        raise ValueError("a command line has up to 32,766 characters and no zero among them")
-    return line
-
-
-def _environment(env: Mapping[str, str] | None) -> str | None:
-    """The block of CreateProcessW: sorted by name without regard to case, each ended by a zero."""
-    if env is None:
-        return None
-    for name, value in env.items():
-        if not name or "=" in name[1:] or "\0" in name or "\0" in value:
-            raise ValueError(f"{name!r} cannot be an environment variable with {value!r}")
-    pairs = sorted(env.items(), key=lambda pair: pair[0].upper())
-    return "".join(f"{name}={value}\0" for name, value in pairs) + ("\0" if not pairs else "")
-
-
-@dataclass(frozen=True)
-class _Launch:
-    command_line: str
-    environment: str | None
-    directory: str | None
 
 
 _running: weakref.WeakSet[HeapTrace] = weakref.WeakSet()
@@ -244,7 +153,7 @@ class HeapTrace:
         self._take_modules = modules
         self._module_seconds = module_seconds
         self._queue_batches = queue_batches
-        self._launch: _Launch | None = None
+        self._launch: Launch | None = None
         self._switch: ImageSwitch | None = None
         self.sidecar: Sidecar | None = None
         self._timer_end = threading.Event()
@@ -281,8 +190,8 @@ class HeapTrace:
         subprocess.Popen, `env` the whole environment or None, `options` as for HeapTrace.
         Windows calls: CreateProcessW(CREATE_SUSPENDED), ResumeThread, TerminateProcess.
         """
-        made = _Launch(
-            _command_line(argv), _environment(env), None if cwd is None else os.fspath(cwd)
+        made = Launch(
+            command_line(argv), environment_block(env), None if cwd is None else os.fspath(cwd)
         )
         trace = cls(pids, **options)
         trace._launch = made
@@ -395,14 +304,14 @@ class HeapTrace:
             self._recording.start(launch)
         except SessionError as error:
             if not (error.winerror == 87 and self.compressed):
-                raise _explained(error) from None
+                raise explained(error) from None
             # A system that does not compress refuses the mode: record without.
             self.compressed = False
             self._recording = self._new_recording()
             try:
                 self._recording.start(launch)
             except SessionError as second:
-                raise _explained(second) from None
+                raise explained(second) from None
         if self._take_modules:
             self.sidecar = Sidecar(clock=self._clock)
             self._note()
@@ -618,31 +527,3 @@ def _start_timer(trace: HeapTrace) -> None:
             del found
 
     threading.Thread(target=run, name="toolhelp-modules", daemon=True).start()
-
-
-def _explained(error: SessionError) -> SessionError:
-    """With the name of who holds the slot (183), or how many sessions are ours (1450)."""
-    if not isinstance(error, SessionExists | TooManySessions):
-        return error
-    try:
-        rows = list(_core.trace_sessions())
-    except ToolhelpError:
-        return error
-    if isinstance(error, SessionExists):
-        heap = [row for row in rows if row.is_heap]
-        if not heap:
-            return error
-        row = heap[0]
-        if row.stale:
-            hint = "its process is gone: toolhelp sessions --stop-stale ends it"
-        elif row.owner_pid is not None:
-            hint = f"process {row.owner_pid} records with toolhelp"
-        else:
-            hint = f"toolhelp sessions --stop {row.name!r} ends it, if nobody needs it"
-        text = f"{error}. Now running: {row.name!r} ({hint})"
-    else:
-        ours = [row for row in rows if row.owner_pid is not None]
-        stale = sum(row.stale for row in ours)
-        text = f"{error}. {len(ours)} of them are of toolhelp, {stale} of these left behind"
-    made = type(error)(text, winerror=error.winerror, function=error.function)
-    return made

@@ -6,7 +6,13 @@ import itertools
 
 from . import _core
 from ._core import Table, TraceSession
-from .errors import SessionNotFound
+from .errors import (
+    SessionError,
+    SessionExists,
+    SessionNotFound,
+    ToolhelpError,
+    TooManySessions,
+)
 
 __all__ = ["heap_sessions", "stop_session", "stop_stale_sessions"]
 
@@ -53,3 +59,31 @@ def stop_stale_sessions() -> list[str]:
                 continue
             stopped.append(row.name)
     return stopped
+
+
+def explained(error: SessionError) -> SessionError:
+    """With the name of who holds the slot (183), or how many sessions are ours (1450)."""
+    if not isinstance(error, SessionExists | TooManySessions):
+        return error
+    try:
+        rows = list(_core.trace_sessions())
+    except ToolhelpError:
+        return error
+    if isinstance(error, SessionExists):
+        heap = [row for row in rows if row.is_heap]
+        if not heap:
+            return error
+        row = heap[0]
+        if row.stale:
+            hint = "its process is gone: toolhelp sessions --stop-stale ends it"
+        elif row.owner_pid is not None:
+            hint = f"process {row.owner_pid} records with toolhelp"
+        else:
+            hint = f"toolhelp sessions --stop {row.name!r} ends it, if nobody needs it"
+        text = f"{error}. Now running: {row.name!r} ({hint})"
+    else:
+        ours = [row for row in rows if row.owner_pid is not None]
+        stale = sum(row.stale for row in ours)
+        text = f"{error}. {len(ours)} of them are of toolhelp, {stale} of these left behind"
+    made = type(error)(text, winerror=error.winerror, function=error.function)
+    return made
