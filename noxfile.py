@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -99,7 +100,7 @@ class Place:
         if name != "native":
             words += [f"--ignore=tests/{file}" for file in ONLY_NATIVE]
         launcher = before or (self.python,)
-        limit = 3 * GROUNDS[name].budget
+        limit = max(900, 3 * GROUNDS[name].budget)
         command = [*launcher, "-m", "pytest", "-q", *words, *self.pytest_words]
         run(command, env=env, limit=limit)
 
@@ -144,6 +145,8 @@ def ground(
 
 
 def run_grounds(session: nox.Session, names: list[str], groups: tuple[str, ...]) -> None:
+    # The default end would leave a ground's processes running.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     place = Place(session)
     place.groups(*groups)
     results = []

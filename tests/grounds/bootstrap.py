@@ -55,7 +55,8 @@ def start_nox(words: list[str]) -> int:
     if importlib.util.find_spec("nox") is None:
         python = _private_python()
     command = [str(python), "-m", "nox", "-f", str(ROOT / "noxfile.py"), *words]
-    try:
-        return subprocess.run(command, check=False).returncode
-    except KeyboardInterrupt:
-        return 130
+    if os.name == "posix":
+        # In place of this process, so that what ends it ends nox and what nox has started.
+        sys.stdout.flush()
+        os.execv(command[0], command)
+    return subprocess.run(command, check=False).returncode
