@@ -320,5 +320,7 @@ def demo(session: nox.Session) -> None:
             if len(listing) > DEMO_LINES:
                 print(f"... and {len(listing) - DEMO_LINES} more")
             print(flush=True)
+        print("$ toolhelp report examples/leaky.etl     (a synthetic trace)")
+        print(run([*start, "-m", "toolhelp", "report", "examples/leaky.etl"], capture=True))
     except (Missing, Failed) as reason:
         session.error(f"{reason} {'' if LINUX else build_advice()}".strip())
