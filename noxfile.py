@@ -275,7 +275,7 @@ def fuzz(place: Place) -> None:
     """Every fuzz target for its share of a minute."""
     if not Path("tests/fuzz/run.py").exists():
         raise Missing("there is no fuzz target")
-    missing = packages.ensure(packages.CLANG, packages.CLANG_RUNTIME)
+    missing = packages.ensure(packages.CLANG) or packages.ensure(packages.CLANG_RUNTIME)
     if missing:
         raise Missing(packages.advice(missing))
     run([place.python, "tests/fuzz/run.py", "--seconds=60"], limit=180)

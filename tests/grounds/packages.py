@@ -55,10 +55,10 @@ def _has_fuzzer_runtime() -> bool:
     return any(os.path.isabs(path) and os.path.exists(path) for path in (found, other))
 
 
-def _clang_packages() -> list[str]:
+def _clang_runtime_packages() -> list[str]:
     """The runtime's package carries clang's major version, which clang alone can tell."""
     major = _clang_says("-dumpversion").partition(".")[0]
-    return [f"libclang-rt-{major}-dev"] if major else ["clang", "lld"]
+    return [f"libclang-rt-{major}-dev"] if major else ["clang"]
 
 
 COMPILER = Tool("a C compiler", _on_path("gcc"), _packages("gcc", "libc6-dev"))
@@ -78,8 +78,8 @@ MINGW = Tool(
     _on_path("x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-dlltool"),
     _packages("gcc-mingw-w64-x86-64"),
 )
-CLANG = Tool("clang", _on_path("clang", "ld.lld"), _clang_packages)
-CLANG_RUNTIME = Tool("clang's fuzzer and sanitizer runtime", _has_fuzzer_runtime, _clang_packages)
+CLANG = Tool("clang with lld", _on_path("clang", "ld.lld"), _packages("clang", "lld"))
+CLANG_RUNTIME = Tool("clang's fuzzer runtime", _has_fuzzer_runtime, _clang_runtime_packages)
 VALGRIND = Tool("valgrind", _on_path("valgrind"), _packages("valgrind", "libc6-dbg"))
 
 
