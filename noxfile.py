@@ -241,7 +241,7 @@ def memcheck(place: Place) -> None:
         "PYTHONPYCACHEPREFIX": "/nonexistent",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    run([*valgrind, place.python, "-S", "tests/memcheck.py"], env=env, limit=240)
+    run([*valgrind, place.python, "-S", "tests/memcheck.py"], env=env, limit=600)
 
 
 def provide_wine(place: Place) -> list[str]:
@@ -270,7 +270,7 @@ def wine(place: Place) -> None:
     place.pytest("wine", *start)
 
 
-@ground(80)
+@ground(120)
 def fuzz(place: Place) -> None:
     """Every fuzz target for its share of a minute."""
     if not Path("tests/fuzz/run.py").exists():
@@ -278,7 +278,7 @@ def fuzz(place: Place) -> None:
     missing = packages.ensure(packages.CLANG) or packages.ensure(packages.CLANG_RUNTIME)
     if missing:
         raise Missing(packages.advice(missing))
-    run([place.python, "tests/fuzz/run.py", "--seconds=60"], limit=180)
+    run([place.python, "tests/fuzz/run.py", "--seconds=60"], limit=600)
 
 
 @nox.session
