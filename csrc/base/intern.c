@@ -67,6 +67,22 @@ bool th_intern_put(th_intern *intern, const void *bytes, size_t size, uint32_t *
   return true;
 }
 
+bool th_intern_find(const th_intern *intern, const void *bytes, size_t size, uint32_t *id) {
+  if (!intern->slot_count)
+    return false;
+  const uint64_t hash = th_hash_bytes(bytes, size);
+  const size_t mask = intern->slot_count - 1;
+  for (size_t slot = (size_t)hash & mask; intern->slots[slot]; slot = (slot + 1) & mask) {
+    const th_intern_item *item = &intern->items.items[intern->slots[slot] - 1];
+    if (item->hash == hash && item->size == size &&
+        memcmp(intern->pool.items + item->offset, bytes, size) == 0) {
+      *id = intern->slots[slot] - 1;
+      return true;
+    }
+  }
+  return false;
+}
+
 void th_intern_free(th_intern *intern) {
   th_vec_free(&intern->pool);
   th_vec_free(&intern->items);

@@ -22,6 +22,9 @@ typedef struct th_intern {
 TH_NODISCARD bool th_intern_reserve(th_intern *intern, size_t count, size_t bytes);
 /* The number of `bytes`, copied in when new; false when there is no memory (nothing changed). */
 TH_NODISCARD bool th_intern_put(th_intern *intern, const void *bytes, size_t size, uint32_t *id);
+/* The number of `bytes` when it has one; changes nothing, so several threads may look at once. */
+TH_NODISCARD bool th_intern_find(const th_intern *intern, const void *bytes, size_t size,
+                                 uint32_t *id);
 /* The bytes of number `id`, which must exist; valid until the next put. */
 TH_INLINE const uint8_t *th_intern_get(const th_intern *intern, uint32_t id, size_t *size) {
   const th_intern_item *item = &intern->items.items[id];

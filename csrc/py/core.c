@@ -41,7 +41,9 @@ int th_core_exec(PyObject *module) {
   if (th_py_column_init(module) < 0 || th_py_table_init(module) < 0)
     return -1;
   if (th_py_snapshot_init(module) < 0 || th_py_raw_init(module) < 0 ||
-      th_py_heaps_init(module) < 0 || th_py_scan_init(module) < 0)
+      th_py_heaps_init(module) < 0 || th_py_scan_init(module) < 0 || th_py_diff_init(module) < 0 ||
+      th_py_build_init(module) < 0 || th_py_memory_init(module) < 0 ||
+      th_py_raw_heap_init(module) < 0)
     return -1;
   if (th_py_trace_init(module) < 0 || th_py_session_init(module) < 0 ||
       th_py_analysis_init(module) < 0)
@@ -57,6 +59,7 @@ int th_core_traverse(PyObject *module, visitproc visit, void *arg) {
   Py_VISIT(state->raw_snapshot_type);
   Py_VISIT(state->recording_type);
   Py_VISIT(state->child_type);
+  Py_VISIT(state->memory_type);
   for (size_t i = 0; i < sizeof state->trace_types / sizeof *state->trace_types; i++)
     Py_VISIT(state->trace_types[i]);
   for (size_t i = 0; i < state->row_type_count; i++)
@@ -72,6 +75,7 @@ int th_core_clear(PyObject *module) {
   Py_CLEAR(state->raw_snapshot_type);
   Py_CLEAR(state->recording_type);
   Py_CLEAR(state->child_type);
+  Py_CLEAR(state->memory_type);
   for (size_t i = 0; i < sizeof state->trace_types / sizeof *state->trace_types; i++)
     Py_CLEAR(state->trace_types[i]);
   for (size_t i = 0; i < state->row_type_count; i++)

@@ -22,6 +22,7 @@ typedef struct th_core_state {
   PyTypeObject *column_type;
   PyTypeObject *raw_snapshot_type;
   PyTypeObject *recording_type, *child_type; /* heap sessions */
+  PyTypeObject *memory_type;
   PyTypeObject *trace_types[8]; /* of the trace reader and the analysis */
   size_t row_type_count;
   th_row_type row_types[TH_MAX_ROW_TYPES];
@@ -75,6 +76,10 @@ int th_py_registry_init(PyObject *module);
 int th_py_session_facts_init(PyObject *module);
 int th_py_session_child_init(PyObject *module);
 int th_py_analysis_init(PyObject *module);
+int th_py_diff_init(PyObject *module);
+int th_py_build_init(PyObject *module);
+int th_py_memory_init(PyObject *module);
+int th_py_raw_heap_init(PyObject *module);
 
 /* Adds functions to the module, at most once each. */
 #define th_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
