@@ -1,5 +1,6 @@
 #include "snapshot/diff.h"
 
+#include "base/cursor.h"
 #include "base/hash.h"
 #include "snapshot/rows.h"
 
@@ -7,9 +8,16 @@
 
 #define NONE UINT32_MAX
 
+/* A column of the rows of one side. */
+typedef struct side {
+  const uint8_t *data, *valid;
+  size_t first, width;
+} side;
+
 typedef struct differ {
   const th_diff_request *request;
-  size_t field_count;                 /* that both have */
+  size_t field_count; /* that both have */
+  side before[TH_MAX_FIELDS], after[TH_MAX_FIELDS];
   uint32_t *text_codes[TH_MAX_FIELDS]; /* numbers of the later table's texts in the earlier one */
   bool is_key[TH_MAX_FIELDS];
   uint32_t *heads, *links; /* rows before by hash: first of each slot, next of each row */
@@ -41,32 +49,36 @@ static bool map_texts(differ *of, size_t field) {
   return true;
 }
 
-static uint64_t raw_value(const th_table *table, size_t field, size_t row) {
-  const uint8_t *data = table->columns[field].data;
-  uint64_t value = 0;
-  const size_t width = th_types[table->schema->fields[field].type].width;
-  memcpy(&value, data + row * width, width);
-  return value;
+TH_INLINE uint64_t raw_value(const side *from, size_t row) {
+  const uint8_t *at = from->data + row * from->width;
+  return from->width == 4 ? th_load_u32(at) : from->width == 8 ? th_load_u64(at) : *at;
 }
 
-static uint64_t value_before(const differ *of, size_t field, size_t row) {
-  return raw_value(of->request->before.table, field, of->request->before.first + row);
+TH_INLINE bool has(const side *from, size_t row) {
+  return !from->valid || (from->valid[(from->first + row) >> 3] >> ((from->first + row) & 7) & 1);
 }
 
-static uint64_t value_after(const differ *of, size_t field, size_t row) {
-  uint64_t value = raw_value(of->request->after.table, field, of->request->after.first + row);
+TH_INLINE uint64_t value_before(const differ *of, size_t field, size_t row) {
+  return raw_value(&of->before[field], row);
+}
+TH_INLINE uint64_t value_after(const differ *of, size_t field, size_t row) {
+  uint64_t value = raw_value(&of->after[field], row);
   return of->text_codes[field] ? of->text_codes[field][value] : value;
 }
-
-static bool has_before(const differ *of, size_t field, size_t row) {
-  return th_table_is_valid(of->request->before.table, field, of->request->before.first + row);
+TH_INLINE bool has_before(const differ *of, size_t field, size_t row) {
+  return has(&of->before[field], row);
 }
-static bool has_after(const differ *of, size_t field, size_t row) {
-  return th_table_is_valid(of->request->after.table, field, of->request->after.first + row);
+TH_INLINE bool has_after(const differ *of, size_t field, size_t row) {
+  return has(&of->after[field], row);
 }
-
-static bool equal(const differ *of, size_t field, size_t before, size_t after) {
+TH_INLINE bool equal(const differ *of, size_t field, size_t before, size_t after) {
   return value_before(of, field, before) == value_after(of, field, after);
+}
+
+static void set_side(side *to, const th_rows *rows, size_t field) {
+  const th_column *column = &rows->table->columns[field];
+  const size_t width = th_types[rows->table->schema->fields[field].type].width;
+  *to = (side){(const uint8_t *)column->data + rows->first * width, column->valid, rows->first, width};
 }
 
 /* ===== which rows are the same ==================================================== */
@@ -97,13 +109,14 @@ static bool changed(const differ *of, size_t before, size_t after) {
   return false;
 }
 
-static uint64_t hash_of(const differ *of, uint64_t (*value)(const differ *, size_t, size_t),
-                        size_t row) {
+static uint64_t hash_of(const differ *of, bool after, size_t row) {
   uint64_t hash = 0;
   if (of->request->processes)
-    return th_hash_u64(value(of, TH_PROCESS_PID, row));
-  for (size_t i = 0; i < of->request->key_count; i++)
-    hash = th_hash_u64(hash ^ value(of, of->request->keys[i], row));
+    return th_hash_u64(raw_value(&(after ? of->after : of->before)[TH_PROCESS_PID], row));
+  for (size_t i = 0; i < of->request->key_count; i++) {
+    const size_t field = of->request->keys[i];
+    hash = th_hash_u64(hash ^ (after ? value_after(of, field, row) : value_before(of, field, row)));
+  }
   return hash;
 }
 
@@ -120,7 +133,7 @@ static bool index_before(differ *of) {
     return false;
   memset(of->heads, 0xff, size * sizeof *of->heads);
   for (size_t row = of->request->before.count; row-- > 0;) {
-    size_t slot = (size_t)hash_of(of, value_before, row) & of->mask;
+    size_t slot = (size_t)hash_of(of, false, row) & of->mask;
     of->links[row] = of->heads[slot];
     of->heads[slot] = (uint32_t)row;
     of->partner[row] = NONE;
@@ -130,7 +143,7 @@ static bool index_before(differ *of) {
 
 /* The row before that is this row after, taken out of its chain; NONE when there is none. */
 static uint32_t take_partner(differ *of, size_t after) {
-  uint32_t *at = &of->heads[(size_t)hash_of(of, value_after, after) & of->mask];
+  uint32_t *at = &of->heads[(size_t)hash_of(of, true, after) & of->mask];
   while (*at != NONE && !same_row(of, *at, after))
     at = &of->links[*at];
   uint32_t found = *at;
@@ -196,9 +209,12 @@ th_status th_diff_tables(const th_diff_request *request, th_diff *diff, th_failu
   of.field_count = a->field_count < b->field_count ? a->field_count : b->field_count;
   for (size_t i = 0; i < request->key_count; i++)
     of.is_key[request->keys[i]] = true;
-  for (size_t field = 0; field < of.field_count; field++)
+  for (size_t field = 0; field < of.field_count; field++) {
+    set_side(&of.before[field], &request->before, field);
+    set_side(&of.after[field], &request->after, field);
     if (a->fields[field].type == TH_TYPE_TEXT && !map_texts(&of, field))
       goto done;
+  }
   of.rows_a = th_mem_array(request->before.count, sizeof *of.rows_a);
   of.rows_b = th_mem_array(request->after.count, sizeof *of.rows_b);
   if (!of.rows_a || !of.rows_b || !index_before(&of))

@@ -27,7 +27,17 @@ from .lists import modules, processes, threads
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import raw
-    from .analysis import Analysis
+    from .analysis import (
+        Analysis,
+    )
+    from .capability import (
+        Capability,
+        capabilities,
+    )
+    from .diff import (
+        Diff,
+        HeapGrowth,
+    )
     from .heapinfo import (
         Heap,
         HeapBlock,
@@ -38,7 +48,16 @@ if TYPE_CHECKING:
         heap_summary,
         heaps,
     )
-    from .heaptrace import HeapTrace, SessionStats
+    from .heaptrace import (
+        HeapTrace,
+        SessionStats,
+    )
+    from .memory import (
+        MemoryRange,
+        ProcessMemory,
+        debug_privilege,
+        read_memory,
+    )
     from .proctree import (
         Tree,
         TreeNode,
@@ -52,10 +71,21 @@ if TYPE_CHECKING:
         tree,
         who_uses,
     )
-    from .sessions import heap_sessions, stop_session, stop_stale_sessions
+    from .sessions import (
+        heap_sessions,
+        stop_session,
+        stop_stale_sessions,
+    )
+    from .store import (
+        load_snapshot,
+    )
     from .trace import (
         Trace,
         open_trace,
+    )
+    from .watching import (
+        Watch,
+        watch,
     )
 
 __version__ = "0.1.0"
@@ -63,21 +93,26 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessDenied",
     "Analysis",
+    "Capability",
     "Column",
     "CorruptTrace",
+    "Diff",
     "DllUsers",
     "Error",
     "Heap",
     "HeapBlock",
+    "HeapGrowth",
     "HeapQueryTimeout",
     "HeapSizes",
     "HeapSummary",
     "HeapTrace",
     "IdentifiedProcess",
     "InjectionRefused",
+    "MemoryRange",
     "Module",
     "PartialCopy",
     "Process",
+    "ProcessMemory",
     "ProcessNotFound",
     "SessionError",
     "SessionExists",
@@ -94,51 +129,68 @@ __all__ = [
     "Tree",
     "TreeNode",
     "UnsupportedPlatform",
+    "Watch",
+    "capabilities",
+    "debug_privilege",
     "heap_blocks",
     "heap_sessions",
     "heap_sizes",
     "heap_summary",
     "heaps",
+    "load_snapshot",
     "modules",
     "open_trace",
     "processes",
     "raw",
+    "read_memory",
     "snapshot",
     "stop_session",
     "stop_stale_sessions",
     "threads",
     "tree",
+    "watch",
     "who_uses",
 ]
 
 # Public name -> the module that has it; a module of its own name stands for itself.
 _LATER = {
+    "Analysis": "analysis",
+    "Capability": "capability",
+    "Diff": "diff",
     "DllUsers": "scan",
     "Error": "scan",
     "Heap": "heapinfo",
     "HeapBlock": "heapinfo",
+    "HeapGrowth": "diff",
     "HeapSizes": "heapinfo",
     "HeapSummary": "heapinfo",
+    "HeapTrace": "heaptrace",
     "IdentifiedProcess": "scan",
+    "MemoryRange": "memory",
+    "ProcessMemory": "memory",
+    "SessionStats": "heaptrace",
     "Snapshot": "scan",
-    "Analysis": "analysis",
     "Trace": "trace",
     "Tree": "proctree",
     "TreeNode": "proctree",
+    "Watch": "watching",
+    "capabilities": "capability",
+    "debug_privilege": "memory",
     "heap_blocks": "heapinfo",
+    "heap_sessions": "sessions",
     "heap_sizes": "heapinfo",
     "heap_summary": "heapinfo",
     "heaps": "heapinfo",
+    "load_snapshot": "store",
     "open_trace": "trace",
     "raw": "raw",
+    "read_memory": "memory",
     "snapshot": "scan",
-    "tree": "scan",
-    "who_uses": "scan",
-    "HeapTrace": "heaptrace",
-    "SessionStats": "heaptrace",
-    "heap_sessions": "sessions",
     "stop_session": "sessions",
     "stop_stale_sessions": "sessions",
+    "tree": "scan",
+    "watch": "watching",
+    "who_uses": "scan",
 }
 
 Sequence.register(Table)

@@ -89,9 +89,11 @@ class SnapshotRace(ToolhelpError):
 
 
 class PartialCopy(ToolhelpError):
-    """The lists of a process could not be read whole (code 299); `reason` says why."""
+    """Something of a process could not be read whole (code 299); `reason` says why, and of memory
+    `data` is what could be read."""
 
     reason: Reason = "unknown"
+    data: bytes = b""
 
 
 class HeapQueryTimeout(ToolhelpError, TimeoutError):

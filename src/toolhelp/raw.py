@@ -15,13 +15,25 @@ from enum import IntFlag
 from typing import TypeVar
 
 from . import _core
-from ._core import HEAPLIST32, MODULEENTRY32W, PROCESSENTRY32W, THREADENTRY32, SnapshotHandle
+from ._core import (
+    HEAPENTRY32,
+    HEAPLIST32,
+    MODULEENTRY32W,
+    PROCESSENTRY32W,
+    THREADENTRY32,
+    SnapshotHandle,
+)
 
 __all__ = [
+    "HEAPENTRY32",
     "HEAPLIST32",
     "HF32",
     "HF32_DEFAULT",
     "HF32_SHARED",
+    "LF32",
+    "LF32_FIXED",
+    "LF32_FREE",
+    "LF32_MOVEABLE",
     "MODULEENTRY32W",
     "PROCESSENTRY32W",
     "TH32CS",
@@ -35,8 +47,10 @@ __all__ = [
     "THREADENTRY32",
     "CloseHandle",
     "CreateToolhelp32Snapshot",
+    "Heap32First",
     "Heap32ListFirst",
     "Heap32ListNext",
+    "Heap32Next",
     "Module32First",
     "Module32Next",
     "Process32First",
@@ -44,6 +58,8 @@ __all__ = [
     "SnapshotHandle",
     "Thread32First",
     "Thread32Next",
+    "Toolhelp32ReadProcessMemory",
+    "heap_blocks",
     "heap_lists",
     "modules",
     "processes",
@@ -70,6 +86,14 @@ class HF32(IntFlag):
     SHARED = 2
 
 
+class LF32(IntFlag):
+    """Flags of HEAPENTRY32."""
+
+    FIXED = 1
+    FREE = 2
+    MOVEABLE = 4
+
+
 TH32CS_SNAPHEAPLIST = TH32CS.SNAPHEAPLIST
 TH32CS_SNAPPROCESS = TH32CS.SNAPPROCESS
 TH32CS_SNAPTHREAD = TH32CS.SNAPTHREAD
@@ -79,6 +103,9 @@ TH32CS_SNAPALL = TH32CS.SNAPALL
 TH32CS_INHERIT = TH32CS.INHERIT
 HF32_DEFAULT = HF32.DEFAULT
 HF32_SHARED = HF32.SHARED
+LF32_FIXED = LF32.FIXED
+LF32_FREE = LF32.FREE
+LF32_MOVEABLE = LF32.MOVEABLE
 
 
 def CreateToolhelp32Snapshot(dwFlags: int, th32ProcessID: int = 0) -> SnapshotHandle:
@@ -142,6 +169,34 @@ def Heap32ListNext(hSnapshot: SnapshotHandle) -> HEAPLIST32 | None:
     return hSnapshot.Heap32ListNext()
 
 
+def Heap32First(th32ProcessID: int, th32HeapID: int) -> HEAPENTRY32 | None:
+    """Heap32First: the first block of a heap as it is now, or None when there is none.
+
+    For another process Windows starts a thread in that process and waits for it, without a
+    deadline: a suspended process never answers. Process id 0 means the caller.
+    `UnsupportedPlatform` under Wine, which does not implement it.
+    """
+    return _core.Heap32First(th32ProcessID, th32HeapID)
+
+
+def Heap32Next(entry: HEAPENTRY32) -> HEAPENTRY32 | None:
+    """Heap32Next: the block after `entry`, or None at the end.
+
+    Windows walks the whole heap again for each call, and does not hold the process: keep a handle
+    to it open, or its id may come to mean another. `toolhelp.heap_blocks` does neither.
+    `UnsupportedPlatform` under Wine, which does not implement it.
+    """
+    return _core.Heap32Next(entry)
+
+
+def Toolhelp32ReadProcessMemory(th32ProcessID: int, lpBaseAddress: int, cbRead: int) -> bytes:
+    """Toolhelp32ReadProcessMemory: `cbRead` bytes, all or none; opens the process each time.
+
+    Process id 0 means the caller. `toolhelp.ProcessMemory` reads many ranges with one handle.
+    """
+    return _core.Toolhelp32ReadProcessMemory(th32ProcessID, lpBaseAddress, cbRead)
+
+
 _Row = TypeVar("_Row")
 
 
@@ -170,3 +225,11 @@ def modules(hSnapshot: SnapshotHandle) -> Iterator[MODULEENTRY32W]:
 def heap_lists(hSnapshot: SnapshotHandle) -> Iterator[HEAPLIST32]:
     """Every heap of the snapshot, from the first."""
     return _walk(hSnapshot.Heap32ListFirst, hSnapshot.Heap32ListNext)
+
+
+def heap_blocks(th32ProcessID: int, th32HeapID: int) -> Iterator[HEAPENTRY32]:
+    """Every block of a heap, by Heap32First and Heap32Next: n blocks take n * n steps."""
+    entry = Heap32First(th32ProcessID, th32HeapID)
+    while entry is not None:
+        yield entry
+        entry = Heap32Next(entry)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core
 from ._core import Error, Heap, HeapSizes, IdentifiedProcess, Module, Table, Thread
 from .heapinfo import TIMEOUT, nanoseconds
 from .proctree import Tree
+
+if TYPE_CHECKING:
+    from .diff import Diff
 
 __all__ = ["DllUsers", "Error", "IdentifiedProcess", "Snapshot", "snapshot", "tree", "who_uses"]
 
@@ -101,6 +105,24 @@ class Snapshot:
         for code, pid in zip(column.codes, modules["pid"], strict=True):
             index.setdefault(names[code], {})[pid] = None
         return {name: list(index[name]) for name in sorted(index)}
+
+    def diff(self, later: Snapshot) -> Diff:
+        """What changed from this snapshot to a later one."""
+        from .diff import Diff
+
+        return Diff(self, later)
+
+    def save(
+        self, path: str | os.PathLike[str], format: Literal["arrow", "compact"] | None = None
+    ) -> None:
+        """Writes the snapshot to a file that `load_snapshot` reads on any system.
+
+        format: "arrow" (Arrow IPC streams, needs pyarrow), "compact" (our own, needs nothing);
+        None takes Arrow where pyarrow is installed. See docs/snapshots.md for both.
+        """
+        from .store import save
+
+        save(self, path, format)
 
     def _with_modules(self) -> Table[Module]:
         if self.modules is None:

@@ -54,8 +54,8 @@ static PyObject *debugs(PyObject *module, PyObject *ignored) {
 }
 
 static bool append_block(void *list, const th_block *block) {
-  PyObject *row = Py_BuildValue("KKKIip", block->address, block->size, block->committed,
-                                block->flags, (int)block->kind, block->busy);
+  PyObject *row = Py_BuildValue("KKKIii", block->address, block->size, block->committed,
+                                block->flags, (int)block->kind, (int)block->busy);
   bool good = row && PyList_Append(list, row) == 0;
   Py_XDECREF(row);
   return good;

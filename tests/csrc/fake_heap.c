@@ -41,6 +41,8 @@ uintptr_t th_sys_default_heap(void) {
   return found;
 }
 
+_Thread_local bool fake_holds_heap;
+
 static uint32_t heap_of(uint32_t code, uintptr_t id, const char *what, fake_heap **heap) {
   fake_process *process = own();
   if (code)
@@ -57,8 +59,10 @@ uint32_t th_sys_heap_lock(uintptr_t id) {
   FAKE_CALL(call, "HeapLock");
   fake_heap *heap;
   uint32_t code = heap_of(fake_begin(&call, 0), id, "HeapLock", &heap);
-  if (code == 0)
+  if (code == 0) {
     fake.heap_locked = id;
+    fake_holds_heap = true;
+  }
   fake_end();
   return code;
 }
@@ -67,6 +71,7 @@ uint32_t th_sys_heap_unlock(uintptr_t id) {
   FAKE_CALL(call, "HeapUnlock");
   fake_heap *heap;
   uint32_t code = heap_of(fake_begin(&call, 0), id, "HeapUnlock", &heap);
+  fake_holds_heap = false;
   fake.heap_locked = 0; /* also when it says that it failed: nothing better can be done */
   fake_end();
   return code;

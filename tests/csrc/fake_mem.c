@@ -8,7 +8,7 @@
 static bool refused(void) {
   fake_lock();
   fake.allocations++;
-  if (fake.heap_locked) /* it may be the heap that all memory comes from */
+  if (fake.heap_locked && fake_holds_heap) /* it may be the heap that all memory comes from */
     fake_fault("memory is asked for while heap 0x%llx is locked",
                (unsigned long long)fake.heap_locked);
   bool now = fake.fail_in == 1;

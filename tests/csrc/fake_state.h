@@ -169,6 +169,9 @@ typedef struct fake_state {
   void (*hook)(const char *name);
 } fake_state;
 
+/* Whether this thread has locked a heap. */
+extern _Thread_local bool fake_holds_heap;
+
 /* To be touched between fake_lock and fake_unlock alone. */
 extern fake_state fake;
 
