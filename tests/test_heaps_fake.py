@@ -411,7 +411,9 @@ def test_a_hanging_target_does_not_stop_a_scan(machine):
 # ----- the parser, on bytes -----
 
 
-def debug_buffer(pointer_size=8, v2=False, heaps=((0x150000, [(24, 1), (100, 0)]),), address=0x10000):
+def debug_buffer(
+    pointer_size=8, v2=False, heaps=((0x150000, [(24, 1), (100, 0)]),), address=0x10000
+):
     """A query buffer as documented by public headers, built independently of the C code."""
     word = "<Q" if pointer_size == 8 else "<I"
     data = bytearray(0x1000)

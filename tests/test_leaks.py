@@ -8,7 +8,10 @@ from __future__ import annotations
 import functools
 import gc
 import inspect
+import os
+import pathlib
 import sys
+import tempfile
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -127,6 +130,50 @@ def _():
         return found
 
 
+@case("raw.Heap32First", "raw.Heap32Next", "raw.heap_blocks", "raw.HEAPENTRY32",
+      "raw.Toolhelp32ReadProcessMemory")  # fmt: skip
+def _():
+    fails(th.ToolhelpError, raw.Toolhelp32ReadProcessMemory, 900, 0, 10)
+    first = raw.Heap32First(OWN, 0x2000)
+    return [raw.Heap32Next(first), list(raw.heap_blocks(OWN, 0x2000))]
+
+
+@case("heaps", "heap_blocks", "heap_summary", "heap_sizes", "Heap", "HeapBlock", "HeapSummary",
+      "HeapSizes")  # fmt: skip
+def _():
+    fails(th.AccessDenied, th.heaps, 900, allow_injection=True)
+    fails(th.ToolhelpError, th.heap_blocks, 0x5000)
+    found = [th.heaps(), th.heap_blocks(0x2000), th.heap_summary(), th.heap_sizes()]
+    found.append(th.heaps(method="toolhelp"))
+    return [list(table) for table in found]
+
+
+@case("Error", "IdentifiedProcess", "who_uses", "DllUsers", "tree", "Tree",
+      "TreeNode", "Diff", "HeapGrowth", "load_snapshot", "watch", "Watch")  # fmt: skip
+def _():
+    fails(th.ToolhelpError, th.snapshot, modules=True, identity=True, errors="raise")
+    fails(ValueError, th.snapshot, pids=[-1])
+    taken = th.snapshot(modules=True, heaps="sizes", identity=True)
+    found = [list(taken.errors), list(taken.processes), list(th.who_uses("*")), list(th.tree())]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.snap")
+        taken.save(path, "compact")
+        diff = taken.diff(th.load_snapshot(path))
+        pathlib.Path(path).write_bytes(b"PK")
+        fails(th.CorruptTrace, th.load_snapshot, path)
+    found.append([list(diff.exited), diff.heap_growth, list(th.watch(0.001, count=1))])
+    return found
+
+
+@case("read_memory", "ProcessMemory", "MemoryRange", "debug_privilege", "capabilities",
+      "Capability")  # fmt: skip
+def _():
+    fails(th.AccessDenied, th.read_memory, 900, 0, 1)
+    fails(th.ToolhelpError, th.read_memory, None, 0, 1)
+    with th.debug_privilege() as granted, th.ProcessMemory() as memory:
+        return [granted, memory.read_many([(0, 1), (5, 2)]), th.capabilities()]
+
+
 @functools.cache
 def sample_trace() -> bytes:
     pytest.importorskip("hypothesis", reason="hypothesis is not installed")
@@ -180,6 +227,7 @@ def _():
 ELSEWHERE = {
     "raw.TH32CS": "flags",
     "raw.HF32": "flags",
+    "raw.LF32": "flags",
 }
 
 
@@ -210,6 +258,7 @@ def script() -> None:
         for i in range(3):
             core.fake_module(pid, 0x10000 * i, i, f"{i}.dll", "C:\\" + "x" * 200 * i)
     core.fake_heap(OWN, 0x1000, 1)
+    core.fake_heap(OWN, 0x2000, 0, [(0x2010, 5, 1), (0x2020, 9, 2)])
     core.fake_fail("OpenProcess", code=5, persist=True)
 
 

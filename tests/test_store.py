@@ -21,7 +21,9 @@ TABLES = ("processes", "threads", "modules", "heaps", "heap_sizes", "errors")
 @pytest.fixture
 def taken(fake):
     fake.fake_system(pid=100)
-    fake.fake_process(100, name="mé\U0001f600.exe", threads=[1], create_time=START, path="C:\\m.exe")
+    fake.fake_process(
+        100, name="mé\U0001f600.exe", threads=[1], create_time=START, path="C:\\m.exe"
+    )
     fake.fake_process(104, ppid=100, name="locked.exe", open_error=5)
     fake.fake_process(108, ppid=100, name="x86.exe", machine=0x14C, create_time=START + 5)
     fake.fake_module(100, 0x7FF8_0000_0000, 1, "a.dll", "C:\\a.dll")

@@ -85,7 +85,9 @@ def test_rings_are_cut_once_and_told(fake):
 
 
 def test_order_depth_and_children(fake):
-    tree = tree_of(fake, (1, 0, 1), (2, 1, 2), (3, 1, 3), (4, 2, 4), (5, 3, 5), (6, 4, 6), (7, 9, 7))
+    tree = tree_of(
+        fake, (1, 0, 1), (2, 1, 2), (3, 1, 3), (4, 2, 4), (5, 3, 5), (6, 4, 6), (7, 9, 7)
+    )
     assert [(n.pid, n.depth, n.children) for n in tree] == [
         (1, 0, 2),
         (2, 1, 1),

@@ -45,23 +45,28 @@ static uint64_t pointer_at(const th_debug_view *view, size_t at) {
   return th_load_ptr(view->bytes + at, view->pointer_size);
 }
 
-/* Whether every heap makes sense when they are `stride` bytes apart. */
-static bool fits(const th_debug_view *view, size_t at, uint32_t count, size_t stride) {
+typedef enum fit { FIT_NOT, FIT_POSSIBLE, FIT_WHOLE } fit;
+
+/* How well the heaps make sense when they are `stride` bytes apart: not at all, or with heaps that
+   have no entries, or whole, each with entries (every heap has some when they are asked for). */
+static fit fit_of(const th_debug_view *view, size_t at, uint32_t count, size_t stride) {
   const layout *of = layout_of(view);
-  bool has_default = view->process_heap == 0;
+  bool has_default = view->process_heap == 0, whole = true;
   if (count > (view->size - at) / stride)
-    return false;
+    return FIT_NOT;
   for (uint32_t i = 0; i < count; i++) {
     size_t heap = at + i * stride, ignored;
     uint64_t base = pointer_at(view, heap);
     uint64_t entries = pointer_at(view, heap + of->entries);
-    uint64_t bytes = (uint64_t)th_load_u32(view->bytes + heap + of->entry_count) * of->entry_size;
-    /* A heap begins on a page. Without entries (not asked for) their pointer is NULL. */
+    uint32_t entry_count = th_load_u32(view->bytes + heap + of->entry_count);
+    uint64_t bytes = (uint64_t)entry_count * of->entry_size;
+    /* A heap begins on a page. */
     if (base == 0 || base % 4096 != 0 || (entries && !inside(view, entries, bytes, &ignored)))
-      return false;
+      return FIT_NOT;
+    whole = whole && entries && entry_count;
     has_default = has_default || base == view->process_heap;
   }
-  return has_default;
+  return !has_default ? FIT_NOT : whole ? FIT_WHOLE : FIT_POSSIBLE;
 }
 
 th_debug_answer th_debug_open(th_debug_view *view, uint32_t build) {
@@ -84,12 +89,11 @@ th_debug_answer th_debug_open(th_debug_view *view, uint32_t build) {
   const size_t v1 = of->stride_v1, v2 = of->stride_v1 + V2_MORE;
   const size_t first = v2_first ? v2 : v1, second = v2_first ? v1 : v2;
   at += of->first_heap;
-  if (fits(view, at, count, first))
-    view->stride = first;
-  else if (fits(view, at, count, second))
-    view->stride = second;
-  else
+  const fit fit_first = fit_of(view, at, count, first);
+  const fit fit_second = fit_of(view, at, count, second);
+  if (fit_first == FIT_NOT && fit_second == FIT_NOT)
     return TH_DEBUG_DAMAGED;
+  view->stride = fit_first >= fit_second ? first : second;
   view->heaps_at = at;
   view->heap_count = count;
   return TH_DEBUG_OK;

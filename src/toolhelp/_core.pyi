@@ -103,22 +103,14 @@ class IdentifiedProcess(
         "path",
         "machine",
     )
-    @property
-    def pid(self) -> int: ...
-    @property
-    def ppid(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def num_threads(self) -> int: ...
-    @property
-    def base_priority(self) -> int: ...
-    @property
-    def create_time(self) -> int | None: ...
-    @property
-    def path(self) -> str | None: ...
-    @property
-    def machine(self) -> str | None: ...
+    pid: Final[int]
+    ppid: Final[int]
+    name: Final[str]
+    num_threads: Final[int]
+    base_priority: Final[int]
+    create_time: Final[int | None]
+    path: Final[str | None]
+    machine: Final[str | None]
 
 @final
 class Heap(structseq[Any], tuple[int, int, int, bool]):
@@ -128,14 +120,10 @@ class Heap(structseq[Any], tuple[int, int, int, bool]):
         "flags",
         "is_default",
     )
-    @property
-    def pid(self) -> int: ...
-    @property
-    def heap_id(self) -> int: ...
-    @property
-    def flags(self) -> int: ...
-    @property
-    def is_default(self) -> bool: ...
+    pid: Final[int]
+    heap_id: Final[int]
+    flags: Final[int]
+    is_default: Final[bool]
 
 @final
 class HeapBlock(structseq[Any], tuple[int, int, int, str, int, int, bool]):
@@ -148,20 +136,13 @@ class HeapBlock(structseq[Any], tuple[int, int, int, str, int, int, bool]):
         "lock_count",
         "approximate",
     )
-    @property
-    def heap_id(self) -> int: ...
-    @property
-    def address(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def flags(self) -> int: ...
-    @property
-    def lock_count(self) -> int: ...
-    @property
-    def approximate(self) -> bool: ...
+    heap_id: Final[int]
+    address: Final[int]
+    size: Final[int]
+    kind: Final[str]
+    flags: Final[int]
+    lock_count: Final[int]
+    approximate: Final[bool]
 
 @final
 class HeapSummary(structseq[Any], tuple[int, int, bool, int, int, int, int, int, int, int, int]):
@@ -178,28 +159,17 @@ class HeapSummary(structseq[Any], tuple[int, int, bool, int, int, int, int, int,
         "free_blocks",
         "regions",
     )
-    @property
-    def pid(self) -> int: ...
-    @property
-    def heap_id(self) -> int: ...
-    @property
-    def is_default(self) -> bool: ...
-    @property
-    def committed(self) -> int: ...
-    @property
-    def uncommitted(self) -> int: ...
-    @property
-    def busy(self) -> int: ...
-    @property
-    def free(self) -> int: ...
-    @property
-    def largest_free(self) -> int: ...
-    @property
-    def busy_blocks(self) -> int: ...
-    @property
-    def free_blocks(self) -> int: ...
-    @property
-    def regions(self) -> int: ...
+    pid: Final[int]
+    heap_id: Final[int]
+    is_default: Final[bool]
+    committed: Final[int]
+    uncommitted: Final[int]
+    busy: Final[int]
+    free: Final[int]
+    largest_free: Final[int]
+    busy_blocks: Final[int]
+    free_blocks: Final[int]
+    regions: Final[int]
 
 @final
 class HeapSizes(structseq[Any], tuple[int, int, int, int, int]):
@@ -210,16 +180,11 @@ class HeapSizes(structseq[Any], tuple[int, int, int, int, int]):
         "blocks",
         "bytes",
     )
-    @property
-    def pid(self) -> int: ...
-    @property
-    def heap_id(self) -> int: ...
-    @property
-    def size_class(self) -> int: ...
-    @property
-    def blocks(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
+    pid: Final[int]
+    heap_id: Final[int]
+    size_class: Final[int]
+    blocks: Final[int]
+    bytes: Final[int]
 
 @final
 class Error(structseq[Any], tuple[int, str, int, str, int]):
@@ -230,16 +195,11 @@ class Error(structseq[Any], tuple[int, str, int, str, int]):
         "reason",
         "attempts",
     )
-    @property
-    def pid(self) -> int: ...
-    @property
-    def function(self) -> str: ...
-    @property
-    def winerror(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def attempts(self) -> int: ...
+    pid: Final[int]
+    function: Final[str]
+    winerror: Final[int]
+    reason: Final[str]
+    attempts: Final[int]
 
 @final
 class TreeNode(structseq[Any], tuple[int, int, int | None, str, int, str, int, int | None, int]):
@@ -254,24 +214,15 @@ class TreeNode(structseq[Any], tuple[int, int, int | None, str, int, str, int, i
         "cycle",
         "row",
     )
-    @property
-    def pid(self) -> int: ...
-    @property
-    def ppid(self) -> int: ...
-    @property
-    def parent(self) -> int | None: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def link(self) -> str: ...
-    @property
-    def children(self) -> int: ...
-    @property
-    def cycle(self) -> int | None: ...
-    @property
-    def row(self) -> int: ...
+    pid: Final[int]
+    ppid: Final[int]
+    parent: Final[int | None]
+    name: Final[str]
+    depth: Final[int]
+    link: Final[str]
+    children: Final[int]
+    cycle: Final[int | None]
+    row: Final[int]
 
 @final
 class PROCESSENTRY32W(structseq[Any], tuple[int, int, int, int, int, int, int, int, int, str]):
@@ -613,6 +564,7 @@ def build_table(
     columns: tuple[tuple[Buffer, Buffer | None, tuple[str, ...] | None], ...],
     /,
 ) -> Table[Any]: ...
+
 @final
 class MemoryHandle:
     @property
@@ -635,24 +587,15 @@ class HEAPENTRY32(structseq[Any], tuple[int, int, int, int, int, int, int, int, 
         "th32ProcessID",
         "th32HeapID",
     )
-    @property
-    def dwSize(self) -> int: ...
-    @property
-    def hHandle(self) -> int: ...
-    @property
-    def dwAddress(self) -> int: ...
-    @property
-    def dwBlockSize(self) -> int: ...
-    @property
-    def dwFlags(self) -> int: ...
-    @property
-    def dwLockCount(self) -> int: ...
-    @property
-    def dwResvd(self) -> int: ...
-    @property
-    def th32ProcessID(self) -> int: ...
-    @property
-    def th32HeapID(self) -> int: ...
+    dwSize: Final[int]
+    hHandle: Final[int]
+    dwAddress: Final[int]
+    dwBlockSize: Final[int]
+    dwFlags: Final[int]
+    dwLockCount: Final[int]
+    dwResvd: Final[int]
+    th32ProcessID: Final[int]
+    th32HeapID: Final[int]
 
 def memory_open(pid: int | None = None, /) -> MemoryHandle: ...
 def debug_privilege(enable: bool, /) -> bool | None: ...

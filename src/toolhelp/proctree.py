@@ -39,10 +39,14 @@ class Tree:
         return f"<Tree of {len(self)} processes, {len(self.roots)} of them roots>"
 
     def __str__(self) -> str:
-        return "\n".join(
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """A line for each process, indented by its depth, with what is odd about its parent."""
+        return [
             f"{'  ' * node.depth}{node.name} ({node.pid}){self._remark(node)}"
             for node in self.nodes
-        )
+        ]
 
     @staticmethod
     def _remark(node: TreeNode) -> str:

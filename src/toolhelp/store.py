@@ -281,7 +281,7 @@ def _has_pyarrow() -> bool:
 
 
 def _pack_arrow(table: Table[Any]) -> bytes:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     rows = pa.table(table)
     sink = pa.BufferOutputStream()
@@ -294,7 +294,7 @@ _CODES = {"uint32": "I", "int32": "i", "uint64": "Q", "bool": "B", "timestamp[ns
 
 
 def _unpack_arrow(empty: Table[Any], data: bytes) -> tuple[_Parts, ...]:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     try:
         rows = pa.ipc.open_stream(data).read_all()
@@ -307,7 +307,7 @@ def _unpack_arrow(empty: Table[Any], data: bytes) -> tuple[_Parts, ...]:
 
 
 def _from_arrow(empty: Table[Any], name: str, column: Any) -> _Parts:
-    import pyarrow as pa
+    import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     kind = empty.schema[name]
     if kind == "timestamp[ns, UTC]":

@@ -68,8 +68,20 @@ def shown(column: str, value: Any) -> Any:
     return value
 
 
+class PlainRows(list[tuple[Any, ...]]):
+    """Rows that no Table of the core holds, with what a listing asks of a Table."""
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        super().__init__(rows)
+        self.columns = tuple(columns)
+        self.schema = {
+            name: "text" if any(isinstance(row[place], str) for row in rows) else "uint64"
+            for place, name in enumerate(columns)
+        }
+
+
 def write(
-    table: Table[Any],
+    table: Table[Any] | PlainRows,
     *,
     title: str = "",
     errors: Table[Any] | None = None,
@@ -95,7 +107,7 @@ def write(
                 write_text(stream, errors.columns, list(errors), "Errors")
 
 
-def chosen(table: Table[Any], filters: Sequence[str]) -> list[Any]:
+def chosen(table: Table[Any] | PlainRows, filters: Sequence[str]) -> list[Any]:
     rows = list(table)
     for rule in filters:
         keep = _rule(table, rule)
@@ -103,7 +115,7 @@ def chosen(table: Table[Any], filters: Sequence[str]) -> list[Any]:
     return rows
 
 
-def _rule(table: Table[Any], rule: str) -> Callable[[Any], bool]:
+def _rule(table: Table[Any] | PlainRows, rule: str) -> Callable[[Any], bool]:
     match = re.match(r"([a-z_]+)(>=|<=|!=|=|>|<)(.*)$", rule, re.DOTALL)
     if not match:
         word = rule.casefold()
@@ -126,14 +138,14 @@ def _rule(table: Table[Any], rule: str) -> Callable[[Any], bool]:
     return lambda row: row[place] is not None and compare(row[place], number)
 
 
-def _place(table: Table[Any], column: str) -> int:
+def _place(table: Table[Any] | PlainRows, column: str) -> int:
     if column not in table.columns:
         known = ", ".join(table.columns)
         raise click.UsageError(f"there is no column {column!r}; there are {known}")
     return table.columns.index(column)
 
 
-def ordered(table: Table[Any], rows: list[Any], sort: str | None) -> list[Any]:
+def ordered(table: Table[Any] | PlainRows, rows: list[Any], sort: str | None) -> list[Any]:
     if not sort:
         return rows
     place = _place(table, sort.lstrip("-"))
@@ -145,19 +157,20 @@ def ordered(table: Table[Any], rows: list[Any], sort: str | None) -> list[Any]:
     return sorted(rows, key=key, reverse=sort.startswith("-"))
 
 
+def rows_as_objects(names: Sequence[str], rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Rows as JSON has them."""
+    return [
+        {name: shown(name, value) for name, value in zip(names, row, strict=True)} for row in rows
+    ]
+
+
 def _write_json(
     stream: IO[str], columns: Sequence[str], rows: list[Any], errors: Table[Any] | None
 ) -> None:
-    def objects(names: Sequence[str], found: Sequence[Any]) -> list[dict[str, Any]]:
-        return [
-            {name: shown(name, value) for name, value in zip(names, row, strict=True)}
-            for row in found
-        ]
-
     document = {
         "schema_version": 1,
-        "rows": objects(columns, rows),
-        "errors": [] if errors is None else objects(errors.columns, errors),
+        "rows": rows_as_objects(columns, rows),
+        "errors": [] if errors is None else rows_as_objects(errors.columns, errors),
     }
     json.dump(document, stream, ensure_ascii=False, indent=1)
     stream.write("\n")
