@@ -141,7 +141,7 @@ def _():
 @case("heaps", "heap_blocks", "heap_summary", "heap_sizes", "Heap", "HeapBlock", "HeapSummary",
       "HeapSizes")  # fmt: skip
 def _():
-    fails(th.AccessDenied, th.heaps, 900, allow_injection=True)
+    fails(th.AccessDenied, th.heaps, 900)
     fails(th.ToolhelpError, th.heap_blocks, 0x5000)
     found = [th.heaps(), th.heap_blocks(0x2000), th.heap_summary(), th.heap_sizes()]
     found.append(th.heaps(method="toolhelp"))
@@ -151,8 +151,8 @@ def _():
 @case("Error", "IdentifiedProcess", "who_uses", "DllUsers", "tree", "Tree",
       "TreeNode", "Diff", "HeapGrowth", "load_snapshot", "watch", "Watch")  # fmt: skip
 def _():
-    fails(th.ToolhelpError, th.snapshot, modules=True, identity=True, errors="raise")
-    fails(ValueError, th.snapshot, pids=[-1])
+    fails(th.ToolhelpError, th.snapshot, True, False, True, [900], "raise")
+    fails(ValueError, th.snapshot, True, False, False, [-1])
     taken = th.snapshot(modules=True, heaps="sizes", identity=True)
     found = [list(taken.errors), list(taken.processes), list(th.who_uses("*")), list(th.tree())]
     with tempfile.TemporaryDirectory() as folder:
