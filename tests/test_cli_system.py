@@ -122,10 +122,10 @@ def test_snapshot_and_diff(machine, capsys, tmp_path, format):
 
 def test_a_file_that_is_no_snapshot(machine, capsys, tmp_path):
     (tmp_path / "x").write_bytes(b"nothing")
-    code, _, err = run(capsys, "diff", str(tmp_path / "x"))
+    code, _, err = run(capsys, "snapshot-diff", str(tmp_path / "x"))
     assert code == exits.INPUT
     assert "no saved snapshot" in err
-    assert run(capsys, "diff", str(tmp_path / "y"))[0] == exits.INPUT
+    assert run(capsys, "snapshot-diff", str(tmp_path / "y"))[0] == exits.INPUT
 
 
 def test_watch(machine, capsys, monkeypatch):

@@ -184,7 +184,7 @@ def column(values, valid=None, strings=None):
         ("Thread", 2, (column(b"1234"),) * 3, "not the bytes"),
         ("Thread", 1, (column(b"1234", b"\1"), *(column(b"1234"),) * 2), "missing"),
         ("Thread", 1, (column(b"1234"), column(b"123"), column(b"1234")), "not the bytes"),
-        ("Heap", 1, (column(b"1234"), column(b"12345678"), column(b"1234"), column(b"\2")), "range"),
+        ("Heap", 1, (column(b"1234"), column(bytes(8)), column(b"1234"), column(b"\2")), "range"),
         ("Error", 1, (column(b"1234"), column(b"\1\0\0\0", None, ("a",))) + (column(b"1234"),) * 3,
          "string"),
         ("Error", 1, (column(b"1234"), column(b"\0\0\0\0", None, ())) + (column(b"1234"),) * 3,

@@ -50,44 +50,29 @@ class Table(Sequence[_Row], Generic[_Row]):
 @final
 class Process(structseq[Any], tuple[int, int, str, int, int]):
     __match_args__: Final = ("pid", "ppid", "name", "num_threads", "base_priority")
-    @property
-    def pid(self) -> int: ...
-    @property
-    def ppid(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def num_threads(self) -> int: ...
-    @property
-    def base_priority(self) -> int: ...
+    pid: Final[int]
+    ppid: Final[int]
+    name: Final[str]
+    num_threads: Final[int]
+    base_priority: Final[int]
 
 @final
 class Thread(structseq[Any], tuple[int, int, int]):
     __match_args__: Final = ("tid", "owner_pid", "base_priority")
-    @property
-    def tid(self) -> int: ...
-    @property
-    def owner_pid(self) -> int: ...
-    @property
-    def base_priority(self) -> int: ...
+    tid: Final[int]
+    owner_pid: Final[int]
+    base_priority: Final[int]
 
 @final
 class Module(structseq[Any], tuple[int, int, int, str, str, bool, str | None]):
     __match_args__: Final = ("pid", "base", "size", "name", "path", "path_truncated", "machine")
-    @property
-    def pid(self) -> int: ...
-    @property
-    def base(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def path_truncated(self) -> bool: ...
-    @property
-    def machine(self) -> str | None: ...
+    pid: Final[int]
+    base: Final[int]
+    size: Final[int]
+    name: Final[str]
+    path: Final[str]
+    path_truncated: Final[bool]
+    machine: Final[str | None]
 
 @final
 class IdentifiedProcess(
@@ -238,26 +223,16 @@ class PROCESSENTRY32W(structseq[Any], tuple[int, int, int, int, int, int, int, i
         "dwFlags",
         "szExeFile",
     )
-    @property
-    def dwSize(self) -> int: ...
-    @property
-    def cntUsage(self) -> int: ...
-    @property
-    def th32ProcessID(self) -> int: ...
-    @property
-    def th32DefaultHeapID(self) -> int: ...
-    @property
-    def th32ModuleID(self) -> int: ...
-    @property
-    def cntThreads(self) -> int: ...
-    @property
-    def th32ParentProcessID(self) -> int: ...
-    @property
-    def pcPriClassBase(self) -> int: ...
-    @property
-    def dwFlags(self) -> int: ...
-    @property
-    def szExeFile(self) -> str: ...
+    dwSize: Final[int]
+    cntUsage: Final[int]
+    th32ProcessID: Final[int]
+    th32DefaultHeapID: Final[int]
+    th32ModuleID: Final[int]
+    cntThreads: Final[int]
+    th32ParentProcessID: Final[int]
+    pcPriClassBase: Final[int]
+    dwFlags: Final[int]
+    szExeFile: Final[str]
 
 @final
 class THREADENTRY32(structseq[Any], tuple[int, int, int, int, int, int, int]):
@@ -270,20 +245,13 @@ class THREADENTRY32(structseq[Any], tuple[int, int, int, int, int, int, int]):
         "tpDeltaPri",
         "dwFlags",
     )
-    @property
-    def dwSize(self) -> int: ...
-    @property
-    def cntUsage(self) -> int: ...
-    @property
-    def th32ThreadID(self) -> int: ...
-    @property
-    def th32OwnerProcessID(self) -> int: ...
-    @property
-    def tpBasePri(self) -> int: ...
-    @property
-    def tpDeltaPri(self) -> int: ...
-    @property
-    def dwFlags(self) -> int: ...
+    dwSize: Final[int]
+    cntUsage: Final[int]
+    th32ThreadID: Final[int]
+    th32OwnerProcessID: Final[int]
+    tpBasePri: Final[int]
+    tpDeltaPri: Final[int]
+    dwFlags: Final[int]
 
 @final
 class MODULEENTRY32W(structseq[Any], tuple[int, int, int, int, int, int, int, int, str, str]):
@@ -299,38 +267,24 @@ class MODULEENTRY32W(structseq[Any], tuple[int, int, int, int, int, int, int, in
         "szModule",
         "szExePath",
     )
-    @property
-    def dwSize(self) -> int: ...
-    @property
-    def th32ModuleID(self) -> int: ...
-    @property
-    def th32ProcessID(self) -> int: ...
-    @property
-    def GlblcntUsage(self) -> int: ...
-    @property
-    def ProccntUsage(self) -> int: ...
-    @property
-    def modBaseAddr(self) -> int: ...
-    @property
-    def modBaseSize(self) -> int: ...
-    @property
-    def hModule(self) -> int: ...
-    @property
-    def szModule(self) -> str: ...
-    @property
-    def szExePath(self) -> str: ...
+    dwSize: Final[int]
+    th32ModuleID: Final[int]
+    th32ProcessID: Final[int]
+    GlblcntUsage: Final[int]
+    ProccntUsage: Final[int]
+    modBaseAddr: Final[int]
+    modBaseSize: Final[int]
+    hModule: Final[int]
+    szModule: Final[str]
+    szExePath: Final[str]
 
 @final
 class HEAPLIST32(structseq[Any], tuple[int, int, int, int]):
     __match_args__: Final = ("dwSize", "th32ProcessID", "th32HeapID", "dwFlags")
-    @property
-    def dwSize(self) -> int: ...
-    @property
-    def th32ProcessID(self) -> int: ...
-    @property
-    def th32HeapID(self) -> int: ...
-    @property
-    def dwFlags(self) -> int: ...
+    dwSize: Final[int]
+    th32ProcessID: Final[int]
+    th32HeapID: Final[int]
+    dwFlags: Final[int]
 
 @final
 class SnapshotHandle:

@@ -125,6 +125,16 @@ def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
             raise CorruptTrace(f"{os.fspath(path)} is no saved snapshot: {no}") from no
 
 
+def is_snapshot(path: str) -> bool:
+    """Whether there is a file at `path` that looks like a saved snapshot."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            meta = json.loads(_get(archive, "meta.json", MOST_META))
+            return bool(meta.get("format") == FORMAT)
+    except (OSError, *_NOT_ONE):
+        return False
+
+
 def _read(stream: IO[bytes]) -> Snapshot:
     with zipfile.ZipFile(stream) as archive:
         meta = json.loads(_get(archive, "meta.json", MOST_META))

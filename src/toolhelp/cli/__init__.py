@@ -21,7 +21,7 @@ COMMANDS = {
     "tree": "system",
     "who-uses": "system",
     "snapshot": "system",
-    "diff": "system",
+    "snapshot-diff": "system",
     "watch": "system",
     "info": "trace",
     "events": "trace",
@@ -40,6 +40,17 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        # `diff` is of traces or of snapshots, as the files are.
+        if args and args[0] == "diff" and len(args) > 1:
+            from ..store import is_snapshot
+
+            if any(is_snapshot(word) for word in args[1:]):
+                args = ["snapshot-diff", *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

@@ -206,12 +206,12 @@ def _best_format() -> str:
     return "arrow" if find_spec("pyarrow") else "compact"
 
 
-@click.command()
+@click.command("snapshot-diff")
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER", required=False)
 @table_options
-def diff(before: str, after: str | None, **options: Any) -> None:
-    """Compare two saved snapshots, or one with the machine as it is now.
+def snapshot_diff(before: str, after: str | None, **options: Any) -> None:
+    """Compare two saved snapshots, or one with the machine as it is now (also: `diff`).
 
     Each row is one change: what (process, thread, module, heap), how (started, exited, changed,
     loaded, unloaded, grown, shrunk), and of which process.
