@@ -78,8 +78,7 @@ static bool make_chunk(th_heap_queue *queue, th_heap_chunk *chunk) {
   return true;
 }
 
-/* The caller takes out what is ready before it adds: there is room. */
-th_heap_chunk *th_heap_queue_open_new(th_heap_queue *queue) {
+th_heap_chunk *th_heap_queue_begin(th_heap_queue *queue) {
   if (queue->count == TH_HEAP_QUEUE_BATCHES)
     return NULL;
   th_heap_chunk *chunk =
@@ -87,6 +86,7 @@ th_heap_chunk *th_heap_queue_open_new(th_heap_queue *queue) {
   if (!make_chunk(queue, chunk))
     return NULL;
   queue->count++;
+  queue->open = chunk;
   return chunk;
 }
 
@@ -114,12 +114,13 @@ static bool is_settled(const th_heap_queue *queue, const th_heap_chunk *chunk, i
 }
 
 void th_heap_queue_cut(th_heap_queue *queue) {
+  th_heap_chunk *chunk = queue->open;
   /* Half of the ring stays for rows that come in a hurry. */
-  if (!queue->count || queue->count > TH_HEAP_QUEUE_BATCHES / 2)
+  if (!chunk || queue->count > TH_HEAP_QUEUE_BATCHES / 2 ||
+      !(chunk->count || chunk->batch.marks.count))
     return;
-  th_heap_chunk *chunk = th_heap_queue_newest(queue);
-  if (chunk->count || chunk->batch.marks.count)
-    chunk->limit = chunk->count;
+  chunk->limit = chunk->count;
+  queue->open = NULL;
 }
 
 bool th_heap_queue_ready(const th_heap_queue *queue, int64_t now, bool at_end) {
@@ -224,6 +225,8 @@ bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end, const th
   chunk->batch.rows->count = chunk->count;
   keep_spare(queue, chunk->batch.rows, chunk->kinds >> TH_HEAP_REALLOC & 1);
   *batch = chunk->batch;
+  if (queue->open == chunk)
+    queue->open = NULL;
   queue->first = (queue->first + 1) % TH_HEAP_QUEUE_BATCHES;
   queue->count--;
   queue->first_number++;

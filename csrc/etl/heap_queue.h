@@ -37,6 +37,7 @@ typedef struct th_heap_spare {
 #define TH_HEAP_SPARES 4
 
 typedef struct th_heap_queue {
+  th_heap_chunk *open; /* the newest, while it has room; else NULL */
   th_heap_chunk chunks[TH_HEAP_QUEUE_BATCHES]; /* a ring */
   size_t first, count;
   uint64_t first_number; /* of the oldest chunk, counted from the start of the trace */
@@ -47,18 +48,11 @@ typedef struct th_heap_queue {
   size_t next_spare; /* the one to give up next */
 } th_heap_queue;
 
-/* The chunk with room for a row, NULL when there is no memory. */
-th_heap_chunk *th_heap_queue_open_new(th_heap_queue *queue);
-TH_INLINE th_heap_chunk *th_heap_queue_newest(th_heap_queue *queue) {
-  return &queue->chunks[(queue->first + queue->count - 1) % TH_HEAP_QUEUE_BATCHES];
-}
+/* Begins a chunk, which the caller has made room for; NULL when there is no memory. */
+th_heap_chunk *th_heap_queue_begin(th_heap_queue *queue);
+/* The chunk with room for a row. */
 TH_INLINE th_heap_chunk *th_heap_queue_open(th_heap_queue *queue) {
-  if (TH_LIKELY(queue->count)) {
-    th_heap_chunk *chunk = th_heap_queue_newest(queue);
-    if (TH_LIKELY(chunk->count < chunk->limit))
-      return chunk;
-  }
-  return th_heap_queue_open_new(queue);
+  return TH_LIKELY(queue->open != NULL) ? queue->open : th_heap_queue_begin(queue);
 }
 
 /* What a row takes from the header of its event. */
@@ -74,10 +68,6 @@ TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, th_heap_head
 /* Notes that a process started or ended between the last row and the next. */
 TH_NODISCARD bool th_heap_queue_mark(th_heap_queue *queue, th_process_mark_kind kind, uint32_t pid,
                                      int64_t time_ns);
-/* Whether the newest chunk has no room: then look what is ready before anything is added. */
-TH_INLINE bool th_heap_queue_is_full(th_heap_queue *queue) {
-  return queue->count && th_heap_queue_newest(queue)->count >= th_heap_queue_newest(queue)->limit;
-}
 /* What was added so far leaves once it may, without waiting for more rows: for live sessions. */
 void th_heap_queue_cut(th_heap_queue *queue);
 /* Whether the oldest chunk can leave: no stack can come any more, or too much waits. */
@@ -123,6 +113,8 @@ TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, th_heap_head
   if (TH_UNLIKELY(header.time < chunk->min_time))
     chunk->min_time = header.time;
   chunk->count = row + 1;
+  if (TH_UNLIKELY(row + 1 == chunk->limit))
+    queue->open = NULL;
   return true;
 }
 

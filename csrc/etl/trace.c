@@ -14,7 +14,6 @@
   (BIT(TH_HEADER_SYSTEM32) | BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT32) |                  \
    BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO32) | BIT(TH_HEADER_PERFINFO64))
 
-#define LEAF_NONE UINT32_MAX
 /* Events lie in as many places as there are processors: ask for their bytes early. */
 #define AHEAD 14
 #define AHEAD_BYTES 512
@@ -33,6 +32,14 @@ typedef struct th_expected {
   uint64_t hash;
 } th_expected;
 
+/* The processor of a buffer, so that it need not be asked for again with every event. */
+typedef struct th_leaf_cpu {
+  uint32_t leaf, batch;
+  uint16_t cpu;
+} th_leaf_cpu;
+
+#define LEAF_CPUS 64
+
 struct th_trace {
   th_stream *stream;
   th_clock clock;
@@ -47,8 +54,8 @@ struct th_trace {
   const th_event_ref *refs; /* events at hand */
   size_t ref, ref_count;
   th_expected expected[EXPECTED];
-  uint32_t leaf; /* the buffer whose processor is `cpu`; LEAF_NONE */
-  uint16_t cpu;
+  uint32_t batch;                 /* number of the references at hand */
+  th_leaf_cpu leaf_cpus[LEAF_CPUS]; /* of their buffers, by the low bits of the leaf */
   int64_t now; /* raw time of the latest event */
   bool ended;  /* no more events */
   bool final;  /* and the tables are made */
@@ -216,10 +223,9 @@ static TH_NOINLINE bool take_any(th_trace *trace, const th_event_ref *ref) {
 TH_INLINE bool take_plain_heap(th_trace *trace, const th_event_ref *ref, unsigned opcode) {
   const uint8_t *at = ref->at;
   th_heap_payload payload;
-  if (TH_UNLIKELY(trace->leaf != ref->leaf)) {
-    trace->leaf = ref->leaf;
-    trace->cpu = th_stream_cpu(trace->stream, ref);
-  }
+  th_leaf_cpu *known = &trace->leaf_cpus[ref->leaf % LEAF_CPUS];
+  if (TH_UNLIKELY(known->leaf != ref->leaf || known->batch != trace->batch))
+    *known = (th_leaf_cpu){ref->leaf, trace->batch, th_stream_cpu(trace->stream, ref)};
   if (TH_UNLIKELY(!th_parse_heap_payload(at + 0x20, ref->size - 0x20u, opcode, at[0],
                                          ref->kind == TH_HEADER_SYSTEM64, &payload))) {
     trace->counts.bad_payloads++;
@@ -229,7 +235,7 @@ TH_INLINE bool take_plain_heap(th_trace *trace, const th_event_ref *ref, unsigne
                    (th_heap_header){.time = ref->time,
                                     .pid = th_load_u32(at + 0x0c),
                                     .tid = th_load_u32(at + 0x08),
-                                    .cpu = trace->cpu},
+                                    .cpu = known->cpu},
                    payload);
 }
 
@@ -292,8 +298,8 @@ TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
 
 th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *failure) {
   for (; events > 0 && !trace->ended; events--) {
-    /* A full batch: look whether the oldest one can go before another is begun. */
-    if (TH_UNLIKELY(th_heap_queue_is_full(&trace->queue)) &&
+    /* Between two batches: look whether the oldest one can go before another is begun. */
+    if (TH_UNLIKELY(!trace->queue.open) &&
         th_heap_queue_ready(&trace->queue, trace->now, false))
       break;
     if (TH_UNLIKELY(trace->ref == trace->ref_count)) {
@@ -302,7 +308,7 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
       if (status)
         return status;
       trace->ref = 0;
-      trace->leaf = LEAF_NONE;
+      trace->batch++;
       memset(trace->expected, 0, sizeof trace->expected);
       trace->ended = trace->ref_count == 0;
       continue;
