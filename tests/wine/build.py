@@ -120,3 +120,15 @@ def layout(bed: Bed, folder: Path = OUTPUT) -> Path:
     """A module that says how large our headers believe the interpreter's objects are."""
     source = Path(__file__).with_name("layout.c")
     return extension(bed, [source], folder / file_name("_layout", abi3=False))
+
+
+def plain_walk(folder: Path = OUTPUT) -> Path:
+    """A program that walks the Tool Help lists in plain C, as a second opinion."""
+    source = Path(__file__).with_name("plain_walk.c")
+    output = folder / "plain_walk.exe"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    stamp = _changed([source], "", output)
+    if stamp is not None:
+        mingw.tool("gcc", "-O2", "-s", "-Wall", "-Wextra", "-Werror", source, "-o", output)
+        output.with_name(output.name + ".from").write_text(stamp)
+    return output

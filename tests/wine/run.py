@@ -83,6 +83,7 @@ def main(words: list[str]) -> int:
         where = prepared()
         prefix = loader.prefix()
         build.layout(where)
+        build.plain_walk()
         path = [chosen, build.OUTPUT] if chosen else [build.package(where)]
     except (bed.NoBed, loader.WineMissing) as trouble:
         _say(str(trouble))
