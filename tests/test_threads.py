@@ -177,11 +177,19 @@ def test_the_gil_is_released(machine):
 
 
 @pytest.mark.needs("free-threaded", "core")
-def test_import_keeps_the_gil_off():
-    import importlib
-
-    importlib.import_module("toolhelp._core")
-    assert not sys._is_gil_enabled()
+def test_gil_comes_back_on_import():
+    """Objects that hold a running child have no lock of their own yet, so the module does not say
+    that it can do without the GIL, and a free-threaded interpreter turns it on."""
+    code = "import sys, toolhelp; print(sys._is_gil_enabled())"
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHON_GIL"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPATH": str(Path(th.__file__).parent.parent)},
+        check=True,
+    )
+    assert done.stdout.strip() == "True"
 
 
 # ----- race detectors on the C core over the fake -----

@@ -87,12 +87,12 @@ static bool modules(uint32_t nth, uint32_t code, bool persist) {
   th_table *table = th_table_new(&th_module_schema, 1, NULL);
   th_table *same = th_table_new(&th_module_schema, 1, NULL);
   uint32_t own = th_sys_current_pid();
-  if (!table || !same || th_snapshot_modules(own, table, &failure) != TH_OK ||
-      th_snapshot_modules(own, same, &failure) != TH_OK)
+  if (!table || !same || th_snapshot_modules(own, NULL, table, &failure) != TH_OK ||
+      th_snapshot_modules(own, NULL, same, &failure) != TH_OK)
     expect(false, "the first modules", nth);
   size_t before = table->count;
   plan(nth, code, persist);
-  bool failed = th_snapshot_modules(OTHER, table, &failure) != TH_OK;
+  bool failed = th_snapshot_modules(OTHER, NULL, table, &failure) != TH_OK;
   fake_lock();
   fake.fail_in = 0;
   fake_unlock();
@@ -103,7 +103,7 @@ static bool modules(uint32_t nth, uint32_t code, bool persist) {
   expect(before == same->count && th_table_equal(table, 0, same, 0, before), "rows changed", nth);
   if (failed) { /* and it can be filled as if nothing had been */
     plan(MANY, 5, false);
-    expect(th_snapshot_modules(OTHER, table, &failure) == TH_OK, "a second time", nth);
+    expect(th_snapshot_modules(OTHER, NULL, table, &failure) == TH_OK, "a second time", nth);
     expect(table->count == before + 2, "rows after a second time", nth);
     expect(th_table_is_valid(table, TH_MODULE_MACHINE, before), "values left missing", nth);
   }

@@ -82,7 +82,7 @@ static void take_modules(void) {
   th_failure failure;
   th_table *table = th_table_new(&th_module_schema, 1, NULL);
   expect(table != NULL, "room for a table");
-  if (th_snapshot_modules(OTHER, table, &failure) != TH_OK)
+  if (th_snapshot_modules(OTHER, NULL, table, &failure) != TH_OK)
     expect(table->count == 0, "outputs of failed modules");
   for (size_t i = 0; i < table->count; i++)
     expect(TH_COLUMN(table, TH_MODULE_BASE, uint64_t)[i] == 0x10000u + i, "bases of modules");
@@ -126,7 +126,7 @@ int main(int count, char **words) {
   fake_start();
   change_script(10);
   shared = th_table_new(&th_module_schema, 1, NULL);
-  expect(shared && th_snapshot_modules(OTHER, shared, &failure) == TH_OK, "the first modules");
+  expect(shared && th_snapshot_modules(OTHER, NULL, shared, &failure) == TH_OK, "the first modules");
   for (unsigned i = 0; i < THREADS; i++) {
     seeds[i] = i + 1;
     expect(th_thread_start(&threads[i], body, &seeds[i]), "a thread");
