@@ -43,6 +43,7 @@ def c_files(folder: Path = CSRC) -> list[Path]:
 
 
 def load_setup():
+    pytest.importorskip("setuptools", reason="setuptools is not installed")
     spec = importlib.util.spec_from_file_location("toolhelp_setup_for_layering", ROOT / "setup.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
