@@ -202,12 +202,17 @@ static bool wanted(const th_scan_request *request, size_t part) {
                               : request->heaps && request->heap_sizes;
 }
 
+/* Room for what usual processes have, so that tables seldom grow; pages that stay empty cost little. */
+static size_t usual_rows(const scanner *of) {
+  return of->items.count < 1024 ? of->items.count * 128 + 16 : 128 * 1024;
+}
+
 static bool make_worker(worker *self, scanner *of, uint32_t number) {
   self->scanner = of;
   self->number = number;
   for (size_t part = 0; part < PART_COUNT; part++)
     if (wanted(of->request, part) &&
-        !(self->parts[part] = th_table_new(part_schemas[part], 1024, NULL)))
+        !(self->parts[part] = th_table_new(part_schemas[part], usual_rows(of), NULL)))
       return false;
   if (of->request->modules && !(self->cache = th_mem_zero(sizeof *self->cache)))
     return false;

@@ -86,11 +86,14 @@ bool th_table_reserve(th_table *table, size_t wanted) {
     size_t width = th_types[type].width;
     size_t old_rows = column->data ? data_rows(type, table->capacity) : 0;
     size_t new_rows = data_rows(type, capacity);
-    uint8_t *data = th_mem_resize_array(column->data, new_rows, width);
+    /* New memory often is zero already: the allocator knows. */
+    uint8_t *data = column->data ? th_mem_resize_array(column->data, new_rows, width)
+                                 : th_mem_zero_array(new_rows, width);
     if (!data)
       return false;
+    if (column->data)
+      memset(data + old_rows * width, 0, (new_rows - old_rows) * width);
     column->data = data;
-    memset(data + old_rows * width, 0, (new_rows - old_rows) * width);
     if (column->valid) {
       size_t old_bytes = bitmap_bytes(table->capacity), new_bytes = bitmap_bytes(capacity);
       uint8_t *valid = th_mem_resize(column->valid, new_bytes);
