@@ -1,7 +1,7 @@
 """heap_blocks against a bare HeapWalk loop, in one run, on real heaps: under Wine, or on Windows.
 
     python benchmarks/bench_heap.py              on Linux: builds what is needed, runs under Wine
-    python benchmarks/bench_heap.py DLL          on Windows: DLL is benchmarks/csrc/bare_heap.c built
+    python benchmarks/bench_heap.py DLL          on Windows; DLL: csrc/bare_heap.c, built
 
 Prints, for each number of blocks, the best times of both and their ratio (target: at most 1.3).
 """

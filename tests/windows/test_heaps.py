@@ -1,4 +1,4 @@
-"""Heaps of other processes, suspended targets, both bitnesses: only Windows itself can prove these."""
+"""Heaps of other processes, suspended targets, long paths: what only Windows itself can prove."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_dll_on_a_long_path(tmp_path):
     while len(str(folder)) < 290:
         folder = folder / ("d" * 40)
     os.makedirs("\\\\?\\" + str(folder))
-    source = Path(os.environ["SystemRoot"]) / "System32" / "version.dll"
+    source = Path(os.environ["SYSTEMROOT"]) / "System32" / "version.dll"
     target = str(folder / "longpath.dll")
     with open("\\\\?\\" + target, "wb") as file:
         file.write(source.read_bytes())
