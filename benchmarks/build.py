@@ -1,4 +1,4 @@
-"""Builds the package over the fake system with the bare loops beside it: `build.py [--full-api]`.
+"""Builds the package over the fake system with the bare loops in it: `build.py [--full-api]`.
 
 Prints its folder. The `_core` in it exports the scripted Windows calls as plain C functions, so
 that ctypes can walk the very same system.
@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-import build_fake
+import build_fake  # noqa: E402
 
 
 def build(full_api: bool) -> Path:
