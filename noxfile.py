@@ -93,10 +93,18 @@ class Place:
             self._fakes[words] = run(command, capture=True).strip().splitlines()[-1]
         return self._fakes[words]
 
-    def pytest(self, name: str, *before: str, env: dict[str, str] | None = None) -> None:
+    def pytest(
+        self,
+        name: str,
+        *before: str,
+        env: dict[str, str] | None = None,
+        parallel: bool = False,
+    ) -> None:
         """Run the suite on a ground, requiring of it what was asked for and it can meet."""
         met = [word for word in self.required if word in GROUNDS[name].meets]
         words = [f"--require={','.join(met)}"] if met else []
+        if parallel:  # the tests of one file stay together: they share what they build
+            words += ["-n", "2", "--dist", "loadfile"]
         if name != "native":
             words += [f"--ignore=tests/{file}" for file in ONLY_NATIVE]
         launcher = before or (self.python,)
@@ -189,14 +197,14 @@ def native(place: Place) -> None:
     place.package()
     where = "import toolhelp._core; print(toolhelp._core.__file__)"
     audit(place, run([place.python, "-c", where], capture=True).strip())
-    place.pytest("native")
+    place.pytest("native", parallel=True)
 
 
 @ground(150, meets="fake shared numpy pyarrow")
 def fake(place: Place) -> None:
     """The suite over the fake system, on which every call can be made to fail."""
     place.package()
-    place.pytest("fake", env={"PYTHONPATH": place.fake()})
+    place.pytest("fake", env={"PYTHONPATH": place.fake()}, parallel=True)
 
 
 @ground(180, meets="fake shared")
@@ -211,6 +219,7 @@ def sanitizers(place: Place) -> None:
         raise Missing("gcc has no address sanitizer here")
     place.pytest(
         "sanitizers",
+        parallel=True,
         env={
             "PYTHONPATH": folder,
             "LD_PRELOAD": os.path.realpath(library),

@@ -105,8 +105,6 @@ FACTS = {
 """Everything a test can need."""
 
 _known: dict[str, bool] = {}
-_ran: dict[str, int] = {}
-_skipped: dict[str, int] = {}
 
 
 def fact(name: str) -> bool:
@@ -162,9 +160,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     names = _needs(item)
     missing = [name for name in names if not fact(name)]
-    for name in names:
-        counter = _skipped if missing else _ran
-        counter[name] = counter.get(name, 0) + 1
+    item.user_properties.append(("needs", (names, bool(missing))))
     if not missing:
         return
     reason = "; ".join(FACTS[name].otherwise for name in missing)
@@ -182,9 +178,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     config = terminalreporter.config
-    names = sorted(_ran.keys() | _skipped.keys())
-    if names:
-        told = [f"{name} {_ran.get(name, 0)}/{_skipped.get(name, 0)}" for name in names]
+    counts: dict[str, list[int]] = {}
+    for report in (r for reports in terminalreporter.stats.values() for r in reports):
+        # A test that ran is counted by its call, a skipped or broken one by its setup.
+        for key, value in getattr(report, "user_properties", ()):
+            if key == "needs" and getattr(report, "when", "") in ("setup", "call"):
+                for name in value[0]:
+                    counts.setdefault(name, [0, 0])[value[1]] += 1
+    if counts:
+        told = [f"{name} {ran}/{skipped}" for name, (ran, skipped) in sorted(counts.items())]
         terminalreporter.write_line(f"needs (ran/skipped): {', '.join(told)}")
     for name in required(config):
         if not fact(name):
