@@ -44,3 +44,20 @@ def test_every_allocation_failing(program: Path, tmp_path: Path, threads: int) -
     assert done.returncode == 0, done.stdout
     tried = int(done.stdout.split()[0])
     assert tried > 20 * len(paths)
+
+
+def test_memory_is_flat(tmp_path: Path) -> None:
+    """Sixty-four processors, buffers of 64 KiB: what is held does not grow with the trace."""
+    program = native.build(
+        tmp_path / "etl_large", "tests/csrc/etl_large_main.c", *native.sources(*native.READER)
+    )
+    held = []
+    for gigabytes in ("1", "3"):
+        done = subprocess.run([program, gigabytes], capture_output=True, text=True, timeout=300)
+        verdict, events, _, kibibytes, _ = done.stdout.split()
+        assert (done.returncode, verdict) == (0, "right:")
+        assert int(events) == int(gigabytes) * 16384 * 1022
+        held.append(int(kibibytes))
+    assert max(held) < 64 * 1024
+    # 48 bytes of index for each buffer more, and what the allocator rounds up
+    assert held[1] - held[0] < 8 * 1024

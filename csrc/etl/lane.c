@@ -2,6 +2,10 @@
 
 #include "etl/layout.h"
 
+/* Events walked over and waiting, all runs together: what stays in the nearest cache. */
+#define STRETCHES 512
+#define STRETCH_MIN 8
+
 /* --- runs ------------------------------------------------------------------------------------ */
 
 static void give_back(th_lanes *lanes, th_run *run) {
@@ -41,26 +45,31 @@ static void note_backwards(th_lanes *lanes, th_lane *lane, uint64_t events) {
   lane->backward = lane->windowed = true;
 }
 
-/* Makes a run of the bytes that were read: at its first event, listed when the lane wants it.
-   *some is false when the buffer holds no event. */
+static th_status sort_run(th_lanes *lanes, th_run *run, bool late, th_failure *failure) {
+  uint64_t backwards;
+  if (!th_run_sort(run, lanes->counts, &backwards))
+    return th_fail_memory(failure);
+  lanes->lanes[run->lane].time = run->latest;
+  note_backwards(lanes, &lanes->lanes[run->lane], backwards + late);
+  return TH_OK;
+}
+
+/* Makes a run of the bytes that were read: walked on from its first event, sorted when the lane
+   wants it. *some is false when the buffer holds no event. */
 static th_status start(th_lanes *lanes, th_lane *lane, th_run *run, bool *some,
                        th_failure *failure) {
   th_stream_counts before = *lanes->counts;
-  *some = th_run_start(run, lane->time, lanes->counts);
-  if (!*some)
-    return TH_OK;
-  bool late = lane->started && run->next_time < lane->time;
-  bool ordered = th_run_advance(run, lanes->counts);
-  if (ordered && !late && !lane->windowed)
-    return TH_OK;
-  uint64_t backwards;
-  if (!th_run_list(run, lanes->counts, &backwards)) {
-    *lanes->counts = before; /* it will be tried again */
+  if (!th_run_start(run, lane->time))
     return th_fail_memory(failure);
-  }
-  lane->time = run->latest;
-  note_backwards(lanes, lane, backwards + late);
-  return TH_OK;
+  th_run_walk(run, th_lanes_stretch(lanes), lanes->counts);
+  *some = th_run_waiting(run) != 0;
+  bool late = *some && lane->started && run->events.items[0].time < lane->time;
+  if (!*some || !(late || run->backward || lane->windowed))
+    return TH_OK;
+  th_status status = sort_run(lanes, run, late, failure);
+  if (status != TH_OK)
+    *lanes->counts = before; /* it will be tried again */
+  return status;
 }
 
 /* The lane's next buffer as a run; *run is NULL when it has no event in it. */
@@ -108,7 +117,8 @@ static th_status begin_next(th_lanes *lanes, th_lane *lane, th_run **begun, th_f
 /* Room for one more leaf, so that entering cannot fail. */
 static bool room_for_leaf(th_lanes *lanes) {
   return th_vec_reserve(&lanes->leaves, lanes->leaves.count + 1) &&
-         th_vec_reserve(&lanes->origins, lanes->leaves.count + 1);
+         th_vec_reserve(&lanes->origins, lanes->leaves.count + 1) &&
+         th_vec_reserve(&lanes->cpus, lanes->leaves.count + 1);
 }
 
 /* Puts the run where its rank is: mostly it is the latest. */
@@ -123,31 +133,31 @@ static void enter(th_lanes *lanes, th_run *run) {
   for (; at && lanes->leaves.items[at - 1]->entry > run->entry; at--) {
     lanes->leaves.items[at] = lanes->leaves.items[at - 1];
     lanes->origins.items[at] = lanes->origins.items[at - 1];
+    lanes->cpus.items[at] = lanes->cpus.items[at - 1];
   }
   lanes->leaves.items[at] = run;
+  lanes->cpus.items[at] = entry->cpu;
   lanes->origins.items[at] = (th_event_origin){.bytes = run->buffer.bytes,
                                                .offset = entry->offset,
                                                .cpu = entry->cpu,
                                                .logger = entry->logger,
                                                .packed = (entry->flags & TH_ENTRY_PACKED) != 0};
-  lanes->built = false;
 }
 
-static void leave(th_lanes *lanes, uint32_t leaf) {
+static void leave(th_lanes *lanes, size_t leaf) {
   th_run *run = lanes->leaves.items[leaf];
   th_lane *lane = &lanes->lanes[run->lane];
   lane->active--;
   lane->active_bytes -= lanes->index.entries.items[run->entry].full;
-  if (!run->listed)
-    lane->time = run->time;
+  lane->time = run->latest > lane->time || !lane->windowed ? run->latest : lane->time;
   give_back(lanes, run);
   lanes->leaves.count--;
   lanes->origins.count--;
   for (size_t at = leaf; at < lanes->leaves.count; at++) {
     lanes->leaves.items[at] = lanes->leaves.items[at + 1];
     lanes->origins.items[at] = lanes->origins.items[at + 1];
+    lanes->cpus.items[at] = lanes->cpus.items[at + 1];
   }
-  lanes->built = false;
 }
 
 static bool wants_another(const th_lanes *lanes, const th_lane *lane) {
@@ -175,47 +185,11 @@ static th_status fill(th_lanes *lanes, uint32_t number, th_failure *failure) {
   return TH_OK;
 }
 
-static th_status build(th_lanes *lanes, th_failure *failure) {
-  th_merge *merge = &lanes->merge;
-  uint32_t count = (uint32_t)lanes->leaves.count;
-  if (!th_merge_grow(merge, count))
-    return th_fail_memory(failure);
-  merge->base = INT64_MAX;
-  for (uint32_t leaf = 0; leaf < count; leaf++)
-    if (lanes->leaves.items[leaf]->time < merge->base)
-      merge->base = lanes->leaves.items[leaf]->time;
-  uint64_t *keys = th_merge_leaves(merge);
-  for (uint32_t leaf = 0; leaf < merge->width; leaf++)
-    keys[leaf] = leaf < count ? th_merge_key(merge, lanes->leaves.items[leaf]->time, leaf)
-                              : TH_MERGE_EMPTY;
-  th_merge_build(merge);
-  lanes->built = true;
-  return TH_OK;
-}
-
-/* The run at `unsorted` showed an event that is earlier than the one before it: from here on it
-   goes by a list, and the lane by a window. */
-static th_status sort_run(th_lanes *lanes, th_failure *failure) {
-  th_run *run = lanes->leaves.items[lanes->unsorted];
-  uint64_t backwards;
-  size_t held = th_run_held(run);
-  bool listed = th_run_list(run, lanes->counts, &backwards);
-  lanes->held += th_run_held(run) - held;
-  if (!listed)
-    return th_fail_memory(failure);
-  lanes->lanes[run->lane].time = run->latest;
-  note_backwards(lanes, &lanes->lanes[run->lane], backwards);
-  lanes->unsorted = TH_NO_LEAF;
-  lanes->unfilled = run->lane;
-  lanes->built = false;
-  return TH_OK;
-}
-
 /* --- from outside ---------------------------------------------------------------------------- */
 
 th_status th_lanes_init(th_lanes *lanes, int64_t zero, unsigned threads, th_failure *failure) {
   size_t count = lanes->index.lanes.count;
-  lanes->spent = lanes->unsorted = lanes->unfilled = TH_NO_LEAF;
+  lanes->unfilled = TH_NO_LANE;
   /* A sound trace has a buffer or two of each processor at hand; what packed buffers claim to
      expand to is not to be trusted beyond that. */
   lanes->held_max = UINT64_C(1) << 30;
@@ -234,27 +208,39 @@ th_status th_lanes_init(th_lanes *lanes, int64_t zero, unsigned threads, th_fail
   return TH_OK;
 }
 
+size_t th_lanes_stretch(const th_lanes *lanes) {
+  size_t each = STRETCHES / (lanes->leaves.count + 1);
+  return each > TH_RUN_STRETCH ? TH_RUN_STRETCH : each < STRETCH_MIN ? STRETCH_MIN : each;
+}
+
 th_status th_lanes_ready(th_lanes *lanes, th_failure *failure) {
   th_status status;
   for (; lanes->started < lanes->index.lanes.count; lanes->started++)
     if ((status = fill(lanes, lanes->started, failure)) != TH_OK)
       return status;
-  if (lanes->spent != TH_NO_LEAF) {
-    lanes->unfilled = lanes->leaves.items[lanes->spent]->lane;
-    leave(lanes, lanes->spent);
-    lanes->spent = TH_NO_LEAF;
-  }
-  if (lanes->unsorted != TH_NO_LEAF && (status = sort_run(lanes, failure)) != TH_OK)
-    return status;
-  if (lanes->unfilled != TH_NO_LEAF) {
+  if (lanes->unfilled != TH_NO_LANE) {
     if ((status = fill(lanes, lanes->unfilled, failure)) != TH_OK)
       return status;
-    lanes->unfilled = TH_NO_LEAF;
+    lanes->unfilled = TH_NO_LANE;
   }
-  if (lanes->built && (th_merge_is_near(&lanes->merge, lanes->merge.winner) ||
-                       lanes->merge.winner == TH_MERGE_EMPTY))
-    return TH_OK;
-  return build(lanes, failure);
+  size_t stretch = th_lanes_stretch(lanes);
+  for (size_t leaf = 0; leaf < lanes->leaves.count;) {
+    th_run *run = lanes->leaves.items[leaf];
+    if (!run->done && th_run_waiting(run) < stretch / 2)
+      th_run_walk(run, stretch, lanes->counts);
+    if (TH_UNLIKELY(run->backward) && (status = sort_run(lanes, run, false, failure)) != TH_OK)
+      return status;
+    if (TH_UNLIKELY(!th_run_waiting(run))) {
+      lanes->unfilled = run->lane;
+      leave(lanes, leaf);
+      if ((status = fill(lanes, lanes->unfilled, failure)) != TH_OK)
+        return status;
+      lanes->unfilled = TH_NO_LANE;
+    } else {
+      leaf++; /* a run that came in behind it needs no look, one before it only moves it on */
+    }
+  }
+  return TH_OK;
 }
 
 void th_lanes_free(th_lanes *lanes) {
@@ -265,7 +251,7 @@ void th_lanes_free(th_lanes *lanes) {
   th_mem_free(lanes->lanes);
   th_vec_free(&lanes->leaves);
   th_vec_free(&lanes->origins);
-  th_merge_free(&lanes->merge);
+  th_vec_free(&lanes->cpus);
   th_buffer_tools_free(&lanes->tools);
   th_index_free(&lanes->index);
 }

@@ -1,10 +1,9 @@
-/* Lanes: what one processor wrote for one logger, buffer after buffer. A lane has one buffer in the
-   merge. One that runs backwards, or whose buffers all processors shared, has several at once, each
+/* Lanes: what one processor wrote for one logger, buffer after buffer. A lane has one buffer, as a
+   run, in the merge. One that runs backwards, or whose buffers all processors shared, has several at once, each
    put in order for itself: a window in which its events are sorted. */
 #ifndef TH_ETL_LANE_H
 #define TH_ETL_LANE_H
 
-#include "etl/merge.h"
 #include "etl/readahead.h"
 #include "etl/run.h"
 
@@ -32,8 +31,8 @@ typedef struct th_event_origin {
 
 /* No machine has more processors than 2048; this is those of two sessions. */
 #define TH_MAX_LANES 4096
-/* With every lane in a window. */
-#define TH_MAX_LEAVES (TH_MAX_LANES * 64)
+/* With lanes in windows. */
+#define TH_MAX_LEAVES (TH_MAX_LANES * 4)
 
 typedef struct th_lanes {
   th_source source;
@@ -47,23 +46,26 @@ typedef struct th_lanes {
   uint32_t started; /* lanes that are in the merge, or through */
   TH_VEC(th_run *) leaves; /* the runs in the merge, in order of their entries' ranks */
   TH_VEC(th_event_origin) origins; /* of each */
-  th_merge merge;
+  TH_VEC(uint16_t) cpus;           /* of each */
   th_run *unused;
   uint64_t held, held_max;
-  uint32_t spent;    /* a leaf whose run has given out its last event; TH_NO_LEAF: none */
-  uint32_t unsorted; /* a leaf whose run turned out to run backwards; TH_NO_LEAF: none */
-  uint32_t unfilled; /* a lane that lacks a run; TH_NO_LEAF: none */
-  bool built;        /* the tree is of the leaves as they are */
+  uint32_t unfilled; /* a lane that lacks a run; TH_NO_LANE: none */
 } th_lanes;
 
-#define TH_NO_LEAF UINT32_MAX
+#define TH_NO_LANE UINT32_MAX
 
 /* Makes the lanes of an index that is built; an event without a time stamp takes `zero` as long as
    its lane has had none. `threads` read ahead. */
 th_status th_lanes_init(th_lanes *lanes, int64_t zero, unsigned threads, th_failure *failure);
-/* Brings the merge to where its winner is the next event: reads the first buffers, replaces a run
-   that is through. After a failure it can be asked again. */
+/* How many events of each run are walked over at a time. */
+size_t th_lanes_stretch(const th_lanes *lanes);
+/* Brings the runs to where each has an event waiting: reads first and next buffers, walks on. After
+   a failure it can be asked again. */
 th_status th_lanes_ready(th_lanes *lanes, th_failure *failure);
+/* Whether the lane of a run has buffers that are not begun. */
+TH_INLINE bool th_lanes_has_more(const th_lanes *lanes, const th_run *run) {
+  return lanes->lanes[run->lane].next_entry != TH_NO_ENTRY;
+}
 void th_lanes_free(th_lanes *lanes);
 
 #endif

@@ -3,10 +3,8 @@
 #include "etl/header.h"
 #include "etl/lane.h"
 #include "etl/logfile.h"
-#include "etl/stream_inline.h"
+#include "etl/slice.h"
 
-/* References made at a time: few enough to stay in the nearest cache. */
-#define BATCH 256
 /* The first event is shorter than that, wherever it ends. */
 #define FIRST_READ (TH_BUFFER_HEAD + 65536)
 
@@ -18,8 +16,8 @@ struct th_stream {
   th_logfile logfile;
   th_stream_counts counts;
   uint16_t *session_name;
-  size_t ref, ref_count; /* next and number of `refs`, for th_stream_next */
-  th_event_ref refs[BATCH];
+  size_t ref, ref_count; /* next and number, for th_stream_next */
+  th_slicer slicer;
 };
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -90,6 +88,7 @@ void th_stream_close(th_stream *stream) {
   if (!stream)
     return;
   th_lanes_free(&stream->lanes);
+  th_slicer_free(&stream->slicer);
   th_mem_free(stream->session_name);
   th_mem_free(stream);
 }
@@ -105,30 +104,11 @@ th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *c
   th_status status = th_lanes_ready(lanes, failure);
   if (status != TH_OK)
     return status;
-  th_merge merge = lanes->merge; /* a copy: nothing else can change it meanwhile */
-  th_run *const *leaves = lanes->leaves.items;
-  size_t made = 0;
-  while (made < BATCH && TH_LIKELY(th_merge_is_near(&merge, merge.winner))) {
-    uint32_t leaf = th_merge_leaf(&merge, merge.winner);
-    th_run *run = leaves[leaf];
-    stream->refs[made++] = (th_event_ref){run->time, run->at, leaf,
-                                          th_event_meta_size(run->meta),
-                                          th_event_meta_kind(run->meta)};
-    if (TH_UNLIKELY(!run->next_at)) {
-      lanes->spent = leaf; /* its bytes stay until these references are used */
-      break;
-    }
-    bool ordered = th_run_advance(run, &stream->counts);
-    th_merge_replace(&merge, leaf, th_merge_key(&merge, run->time, leaf));
-    if (TH_UNLIKELY(!ordered)) {
-      lanes->unsorted = leaf;
-      break;
-    }
-  }
-  lanes->merge.winner = merge.winner;
-  stream->counts.events += made;
-  *refs = stream->refs;
-  *count = made;
+  if (!th_slice_next(&stream->slicer, lanes))
+    return th_fail_memory(failure);
+  *refs = stream->slicer.refs.items;
+  *count = stream->slicer.refs.count;
+  stream->counts.events += *count;
   return TH_OK;
 }
 
@@ -148,6 +128,8 @@ uint16_t th_stream_cpu(const th_stream *stream, const th_event_ref *ref) {
   return stream->lanes.origins.items[ref->leaf].cpu;
 }
 
+const uint16_t *th_stream_cpus(const th_stream *stream) { return stream->lanes.cpus.items; }
+
 th_status th_stream_next(th_stream *stream, th_event *event, bool *more, th_failure *failure) {
   do {
     if (TH_UNLIKELY(stream->ref == stream->ref_count)) {
@@ -161,7 +143,7 @@ th_status th_stream_next(th_stream *stream, th_event *event, bool *more, th_fail
         return TH_OK;
       }
     }
-  } while (!th_stream_decode(stream, &stream->refs[stream->ref++], event));
+  } while (!th_stream_decode(stream, &stream->slicer.refs.items[stream->ref++], event));
   *more = true;
   return TH_OK;
 }

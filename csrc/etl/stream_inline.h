@@ -11,6 +11,7 @@ typedef struct th_event_ref {
   uint32_t leaf;     /* which buffer it is in: equal within a batch means equal processor, logger */
   uint16_t size;
   uint8_t kind; /* th_header_kind; the header of that kind lies within `size` */
+  uint8_t zero;
 } th_event_ref;
 
 /* The next events in order; *count is 0 at the end only. They and all they point to are valid until
@@ -22,5 +23,7 @@ th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *c
 bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event);
 /* The processor of an event. */
 uint16_t th_stream_cpu(const th_stream *stream, const th_event_ref *ref);
+/* The same for every leaf of the references at hand. */
+const uint16_t *th_stream_cpus(const th_stream *stream);
 
 #endif

@@ -8,8 +8,12 @@ static bool all_zero(const uint8_t *at, const uint8_t *end) {
 }
 
 /* The order of the questions decides what it counts as. */
-void th_walk_end(const uint8_t *at, const uint8_t *end, bool cut, th_stream_counts *counts) {
-  size_t left = (size_t)(end - at);
+void th_walk_end(const uint8_t *buffer, size_t from, size_t to, bool cut,
+                 th_stream_counts *counts) {
+  if (from >= to)
+    return;
+  const uint8_t *at = buffer + from, *end = buffer + to;
+  size_t left = to - from;
   if (left < 4 || th_load_u32(at) == TH_END_MARK || all_zero(at, end))
     return;
   counts->bytes_skipped += left;
@@ -32,14 +36,13 @@ void th_walk_end(const uint8_t *at, const uint8_t *end, bool cut, th_stream_coun
   counts->bad_events += size < layout->head || !cut;
 }
 
-bool th_walk_all(const uint8_t *buffer, const uint8_t *at, const uint8_t *end, bool cut,
-                 int64_t *latest, th_walked_list *events, th_stream_counts *counts) {
-  size_t before = events->count;
+bool th_walk_all(const uint8_t *buffer, size_t at, size_t end, bool cut, int64_t *latest,
+                 th_walked_list *events, th_stream_counts *counts) {
+  size_t before = events->count, next;
   int64_t time = *latest;
-  const uint8_t *next;
   th_event_meta meta;
-  while (th_walk_step(at, end, time, &time, &meta, &next)) {
-    th_walked event = {time, (uint32_t)(at - buffer), meta};
+  while (th_walk_step(buffer, at, end, time, &time, &meta, &next)) {
+    th_walked event = {time, (uint32_t)at, meta};
     if (!th_vec_push(events, event)) {
       events->count = before;
       return false;
@@ -49,7 +52,7 @@ bool th_walk_all(const uint8_t *buffer, const uint8_t *at, const uint8_t *end, b
   for (size_t i = before; i < events->count; i++)
     counts->events_by_kind[th_event_meta_kind(events->items[i].meta)]++;
   *latest = time;
-  th_walk_end(at, end, cut, counts);
+  th_walk_end(buffer, at, end, cut, counts);
   return true;
 }
 

@@ -13,14 +13,15 @@ TH_INLINE th_event_meta th_event_meta_of(uint32_t size, unsigned kind) { return 
 TH_INLINE uint16_t th_event_meta_size(th_event_meta meta) { return (uint16_t)meta; }
 TH_INLINE uint8_t th_event_meta_kind(th_event_meta meta) { return (uint8_t)(meta >> 16); }
 
-/* The event at `at`, if one is there that lies whole before `end`, and where the next one begins.
-   `latest` is the time that an event without a stamp takes. */
-TH_INLINE bool th_walk_step(const uint8_t *at, const uint8_t *end, int64_t latest, int64_t *time,
-                            th_event_meta *meta, const uint8_t **next) {
-  size_t left = (size_t)(end - at);
+/* The event at `at` bytes from the buffer's start, if one is there that lies whole before `end`, and
+   where the next one begins, which may be some bytes behind the end. `latest` is the time that an
+   event without a stamp takes. */
+TH_INLINE bool th_walk_step(const uint8_t *buffer, size_t at, size_t end, int64_t latest,
+                            int64_t *time, th_event_meta *meta, size_t *next) {
+  int64_t left = (int64_t)end - (int64_t)at;
   if (TH_UNLIKELY(left < 8))
     return false;
-  uint64_t first = th_load_u64(at);
+  uint64_t first = th_load_u64(buffer + at);
   unsigned mark = (unsigned)(first >> 24) & 0xff, kind = (unsigned)(first >> 16) & 0xff;
   if (TH_UNLIKELY(mark != TH_MARK_TRACE)) {
     if (mark != TH_MARK_MESSAGE || (uint32_t)first == TH_END_MARK)
@@ -28,27 +29,27 @@ TH_INLINE bool th_walk_step(const uint8_t *at, const uint8_t *end, int64_t lates
     kind = TH_HEADER_MESSAGE;
   }
   const th_kind_layout *layout = &th_kind_layouts[kind];
-  uint32_t size = (uint32_t)(first >> layout->size_shift) & 0xffff;
-  if (TH_UNLIKELY(!layout->head || size < layout->head || size > left))
+  int64_t size = (int64_t)(first >> layout->size_shift & 0xffff);
+  /* one test for both: not shorter than the header, not longer than what is left */
+  if (TH_UNLIKELY(((size - layout->head) | (left - size)) < 0))
     return false;
   if (TH_LIKELY(layout->time)) {
-    *time = (int64_t)th_load_u64(at + layout->time);
+    *time = (int64_t)th_load_u64(buffer + at + layout->time);
   } else {
-    if (kind == TH_HEADER_MESSAGE && mark == TH_MARK_TRACE)
-      return false; /* it has no kind of its own on disk */
+    if (!layout->head || (kind == TH_HEADER_MESSAGE && mark == TH_MARK_TRACE))
+      return false; /* no kind, or none that has a number on disk */
     *time = latest;
     if (kind == TH_HEADER_MESSAGE)
-      (void)th_message_time(at, size, time);
+      (void)th_message_time(buffer + at, (size_t)size, time);
   }
-  *meta = th_event_meta_of(size, kind);
-  size_t step = (size + (TH_EVENT_ALIGN - 1)) & ~(size_t)(TH_EVENT_ALIGN - 1);
-  *next = at + (step < left ? step : left);
+  *meta = th_event_meta_of((uint32_t)size, kind);
+  *next = at + (((size_t)size + (TH_EVENT_ALIGN - 1)) & ~(size_t)(TH_EVENT_ALIGN - 1));
   return true;
 }
 
 /* Counts what ends the walk at `at`: the end of the events, or damage. `cut`: the file ends within
    the buffer. */
-void th_walk_end(const uint8_t *at, const uint8_t *end, bool cut, th_stream_counts *counts);
+void th_walk_end(const uint8_t *buffer, size_t at, size_t end, bool cut, th_stream_counts *counts);
 
 /* An event that was passed over on the way. */
 typedef struct th_walked {
@@ -59,9 +60,9 @@ typedef struct th_walked {
 
 typedef TH_VEC(th_walked) th_walked_list;
 
-/* Appends every event from `at` on to `events`, counts their kinds and what ends them; `*latest` goes
-   on to the time of the last. False: no memory, nothing changed. */
-TH_NODISCARD bool th_walk_all(const uint8_t *buffer, const uint8_t *at, const uint8_t *end, bool cut,
+/* Appends every event from `at` on to `events`, counts their kinds and what ends them; `*latest`
+   goes on to the time of the last. False: no memory, nothing changed. */
+TH_NODISCARD bool th_walk_all(const uint8_t *buffer, size_t at, size_t end, bool cut,
                               int64_t *latest, th_walked_list *events, th_stream_counts *counts);
 /* Puts the events in order of (time, place). Returns how many were earlier than the one before. */
 uint64_t th_walked_sort(th_walked_list *events);
