@@ -1,6 +1,10 @@
 /* How fast the reader is, beside a bare loop that looks at nothing and a copy of the same bytes.
 
-     bench [MEGABYTES [ROUNDS]] */
+     cc -std=c11 -O2 -Icsrc -Ibenchmarks/etl_c benchmarks/etl_c/*.c csrc/etl/*.c csrc/table/*.c \
+       csrc/base/*.c csrc/host/*_posix.c -lpthread -o bench
+     bench [MEGABYTES [ROUNDS]]
+
+   Times are of the processor, not of the clock on the wall: for threads look at both. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "columns.h"

@@ -17,7 +17,8 @@ static uint64_t draw(void) {
   return random_state;
 }
 
-static uint32_t event_head(uint8_t *at, unsigned hook, uint32_t payload, uint32_t cpu, uint64_t time) {
+static uint32_t event_head(uint8_t *at, unsigned hook, uint32_t payload, uint32_t cpu,
+                           uint64_t time) {
   uint32_t size = 0x20 + payload;
   memset(at, 0, size);
   at[0] = 2;
@@ -48,7 +49,8 @@ static size_t pack(const uint8_t *in, size_t size, uint8_t *out) {
       int32_t *slot = &last[(word * 2654435761u) >> 18];
       if (*slot >= 0 && at - (size_t)*slot <= 8192) {
         distance = at - (size_t)*slot;
-        while (at + length < size && length < 60000 && in[at + length] == in[at + length - distance])
+        while (at + length < size && length < 60000 &&
+               in[at + length] == in[at + length - distance])
           length++;
       }
       *slot = (int32_t)at;

@@ -38,7 +38,9 @@ typedef enum th_header_kind {
 typedef struct th_event {
   int64_t time;            /* raw, in the session's clock */
   const uint8_t *payload;  /* `size` bytes */
-  const uint8_t *guid;     /* 16 bytes as on disk: provider or class (FULL, INSTANCE, EVENT), else NULL */
+  /* 16 bytes as on disk: provider or class (FULL, INSTANCE, EVENT), message GUID (MESSAGE that has
+     one), else NULL */
+  const uint8_t *guid;
   const uint8_t *extended; /* extended data items (EVENT), else NULL */
   uint64_t offset;         /* of the event in the file; of its buffer, when that is packed */
   uint32_t pid;            /* TH_NO_ID: the header has none */

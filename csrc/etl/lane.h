@@ -1,6 +1,6 @@
 /* Lanes: what one processor wrote for one logger, buffer after buffer. A lane has one buffer, as a
-   run, in the merge. One that runs backwards, or whose buffers all processors shared, has several at once, each
-   put in order for itself: a window in which its events are sorted. */
+   run, in the merge. One that runs backwards, or whose buffers all processors shared, has several
+   at once, each put in order for itself: a window in which its events are sorted. */
 #ifndef TH_ETL_LANE_H
 #define TH_ETL_LANE_H
 

@@ -1,5 +1,5 @@
-/* A run: the events of one buffer on their way into the merge. A stretch of them is walked over at a
-   time, so that what comes next is known, and whether it is in order. When it is not, all that is
+/* A run: the events of one buffer on their way into the merge. A stretch of them is walked over at
+   a time, so that what comes next is known, and whether it is in order. When it is not, all that is
    left of the buffer is walked over and sorted. */
 #ifndef TH_ETL_RUN_H
 #define TH_ETL_RUN_H

@@ -79,7 +79,8 @@ static void settle(th_event_ref *refs, size_t count) {
   }
 }
 
-/* Every event of the slice to its place. Runs come in the order of their ranks, so equal times do. */
+/* Every event of the slice to its place. Runs come in the order of their ranks, and so do equal
+   times. */
 static size_t place_all(th_slicer *slicer, th_lanes *lanes, const bounds *slice, size_t stretch) {
   uint32_t *places = slicer->places;
   uint64_t first = (uint64_t)slice->first, widest = 0;

@@ -1,6 +1,7 @@
-/* The next events of many runs in one order: all that are earlier than the time up to which every run
-   is known. They are counted into narrow intervals of time, put in their places, and what is left out
-   of order within an interval is moved: a few steps for each event, however many runs there are. */
+/* The next events of many runs in one order: all that are earlier than the time up to which every
+   run is known. They are counted into narrow intervals of time, put in their places, and what is
+   left out of order within an interval is moved: a few steps for each event, however many runs
+   there are. */
 #ifndef TH_ETL_SLICE_H
 #define TH_ETL_SLICE_H
 

@@ -1,5 +1,5 @@
-/* Reads a trace of any size that nobody has to store: buffers are stamped from one as they are asked
-   for. Prints the events and the most memory that was held, in KiB.
+/* Reads a trace of any size that nobody has to store: buffers are stamped from one as they are
+   asked for. Prints the events and the most memory that was held, in KiB.
 
      etl_large_main GIGABYTES THREADS */
 #define _DEFAULT_SOURCE /* getrusage */
