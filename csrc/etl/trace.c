@@ -2,6 +2,7 @@
 
 #include "base/cursor.h"
 #include "etl/lost_event.h"
+#include "etl/side_queue.h"
 #include "etl/stream_inline.h"
 
 /* How long an event waits for its stack: the longest seen in real files was 52 ms. While it has not
@@ -40,6 +41,9 @@ typedef struct th_leaf_cpu {
 
 #define LEAF_CPUS 64
 
+/* Notes are small: even thousands of modules are far below this. */
+#define NOTE_BYTES ((size_t)256 << 20)
+
 struct th_trace {
   th_stream *stream;
   th_clock clock;
@@ -57,6 +61,8 @@ struct th_trace {
   uint32_t batch;                 /* number of the references at hand */
   th_leaf_cpu leaf_cpus[LEAF_CPUS]; /* of their buffers, by the low bits of the leaf */
   int64_t now; /* raw time of the latest event */
+  th_side_queue notes;
+  int64_t next_note; /* time of the first of them; INT64_MAX */
   bool ended;  /* no more events */
   bool final;  /* and the tables are made */
 };
@@ -77,6 +83,8 @@ static void begin(th_trace *trace, const th_logfile *logfile) {
   trace->join.stacks = &trace->stacks;
   trace->join.system_pointers = logfile->pointer_size;
   trace->counts.last_time = trace->now = trace->clock.zero;
+  trace->notes.limit = NOTE_BYTES;
+  trace->next_note = INT64_MAX;
 }
 
 th_status th_trace_open(const th_source *source, const th_stream_options *options,
@@ -195,6 +203,34 @@ static TH_NOINLINE bool take_event(th_trace *trace, const th_event *event) {
   }
 }
 
+/* What was noted up to `time`. */
+static TH_NOINLINE bool take_notes(th_trace *trace, int64_t time) {
+  const th_event *event;
+  bool done = true;
+  while (done && (event = th_side_queue_next(&trace->notes, time)) != NULL) {
+    done = take_event(trace, event);
+    th_side_queue_drop(&trace->notes);
+  }
+  const th_side_queue *notes = &trace->notes;
+  trace->next_note =
+      notes->first < notes->events.count ? notes->events.items[notes->first].event.time : INT64_MAX;
+  return done;
+}
+
+th_status th_trace_note(th_trace *trace, const th_event *event, th_failure *failure) {
+  if (!th_side_queue_add(&trace->notes, event))
+    return trace->notes.bytes > NOTE_BYTES - UINT16_MAX - 1
+               ? th_fail(failure, TH_INVALID, "too much was noted beside the trace")
+               : th_fail_memory(failure);
+  trace->next_note = trace->notes.events.items[trace->notes.first].event.time;
+  return TH_OK;
+}
+
+th_status th_trace_settle_modules(th_trace *trace, th_failure *failure) {
+  return th_module_model_finish(&trace->modules, &trace->volumes) ? TH_OK
+                                                                  : th_fail_memory(failure);
+}
+
 TH_INLINE bool take_heap(th_trace *trace, th_heap_header header, th_heap_payload payload) {
   trace->counts.heap_events[payload.kind]++;
   trace->counts.unattributed += header.pid == TH_NO_ID;
@@ -280,6 +316,8 @@ TH_INLINE void look_ahead(th_trace *trace, const th_event_ref *ref) {
 }
 
 TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
+  if (TH_UNLIKELY(ref->time >= trace->next_note) && !take_notes(trace, ref->time))
+    return false;
   trace->now = ref->time;
   if (ref->time > trace->counts.last_time)
     trace->counts.last_time = ref->time;
@@ -311,6 +349,8 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
       trace->batch++;
       memset(trace->expected, 0, sizeof trace->expected);
       trace->ended = trace->ref_count == 0;
+      if (trace->ended && !take_notes(trace, INT64_MAX))
+        return th_fail_memory(failure);
       continue;
     }
     const th_event_ref *ref = &trace->refs[trace->ref++];
@@ -324,6 +364,8 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
 }
 
 th_status th_trace_push(th_trace *trace, const th_event *event, th_failure *failure) {
+  if (event->time >= trace->next_note && !take_notes(trace, event->time))
+    return th_fail_memory(failure);
   if (event->time > trace->now)
     trace->now = event->time;
   if (event->time > trace->counts.last_time)
@@ -344,7 +386,10 @@ void th_trace_cut(th_trace *trace, bool idle) {
     trace->now += trace->queue.window + 1;
 }
 
-void th_trace_end(th_trace *trace) { trace->ended = true; }
+bool th_trace_end(th_trace *trace) {
+  trace->ended = true;
+  return take_notes(trace, INT64_MAX);
+}
 
 int64_t th_trace_now(const th_trace *trace) { return trace->now; }
 
@@ -408,6 +453,7 @@ void th_trace_close(th_trace *trace) {
   th_process_model_free(&trace->processes);
   th_module_model_free(&trace->modules);
   th_volume_map_free(&trace->volumes);
+  th_side_queue_free(&trace->notes);
   th_dictionary_drop(trace->texts);
   th_mem_free(trace);
 }

@@ -43,6 +43,14 @@ th_status th_trace_take(th_trace *trace, th_heap_batch *batch, bool *taken, th_f
 /* Both in one: the next batch, or *more false at the end. */
 th_status th_trace_next(th_trace *trace, th_heap_batch *batch, bool *more, th_failure *failure);
 
+/* --- what was noted beside a trace ------------------------------------------------------------- */
+
+/* Takes an event (TH_HEADER_LIVE) of a process, an image or an image's identity in its turn. Those
+   of one trace come in the order of their time. TH_INVALID: too much. */
+th_status th_trace_note(th_trace *trace, const th_event *event, th_failure *failure);
+/* Makes the look-up of modules know all that came so far; at the end that is done anyway. */
+th_status th_trace_settle_modules(th_trace *trace, th_failure *failure);
+
 /* --- events that come one by one, from a live session ------------------------------------------ */
 
 /* Without a file: there is no stream, and nothing for `step` to read. */
@@ -54,8 +62,8 @@ bool th_trace_ready(const th_trace *trace);
 /* The rows so far make a batch as soon as their stacks have had time to come; `idle`: at once, as
    nothing has come for longer than that. */
 void th_trace_cut(th_trace *trace, bool idle);
-/* No more events will come. */
-void th_trace_end(th_trace *trace);
+/* No more events will come. False: no memory. */
+TH_NODISCARD bool th_trace_end(th_trace *trace);
 /* Raw time of the latest event. */
 int64_t th_trace_now(const th_trace *trace);
 

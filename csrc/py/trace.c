@@ -222,6 +222,18 @@ static PyObject *pass_facts(PyObject *self, PyObject *unused) {
   return facts;
 }
 
+PyDoc_STRVAR(note_doc, "note(notes, /)\n--\n\n"
+                       "What was noted beside the trace, before the first batch is taken.");
+
+static PyObject *pass_note(PyObject *self, PyObject *notes) {
+  th_pass_object *pass = (th_pass_object *)self;
+  if (pass_enter(pass) < 0)
+    return NULL;
+  int done = th_py_note(th_core_state_of_type(Py_TYPE(self)), pass->trace, notes);
+  pass_leave(pass);
+  return done < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 PyDoc_STRVAR(bytes_read_doc, "bytes_read()\n--\n\nBytes of the source read so far.");
 
 static PyObject *pass_bytes_read(PyObject *self, PyObject *unused) {
@@ -252,6 +264,7 @@ static PyMethodDef pass_methods[] = {
     {"run", pass_run, METH_VARARGS, run_doc},
     {"facts", pass_facts, METH_NOARGS, facts_doc},
     {"find_module", pass_find_module, METH_VARARGS, find_doc},
+    {"note", pass_note, METH_O, note_doc},
     {"bytes_read", pass_bytes_read, METH_NOARGS, bytes_read_doc},
     {"declared_ns", pass_declared, METH_NOARGS, declared_doc},
     {"processes", pass_processes, METH_NOARGS, NULL},

@@ -57,6 +57,10 @@ int th_py_trace_source_init(PyObject *module);
 int th_py_trace_pass_init(PyObject *module);
 int th_py_trace_events_init(PyObject *module);
 
+/* Gives what was noted to a trace: a sequence of (raw time, hook, version, pid, payload), or of (raw
+   time, GUID, opcode, pid, payload) for classes without a hook; -1 with an exception set. */
+int th_py_note(th_core_state *state, th_trace *trace, PyObject *notes);
+
 /* Frees an object of a heap type with garbage collection. */
 void th_py_free_object(PyObject *self);
 

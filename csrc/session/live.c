@@ -2,8 +2,11 @@
 
 #include "base/mem.h"
 #include "etl/guid_hook.h"
+#include "etl/side_queue.h"
 #include "host/host.h"
-#include "session/side_queue.h"
+
+/* Events of the companion that wait for the heap session. More go ahead of their turn. */
+#define SIDE_BYTES ((size_t)8 << 20)
 
 typedef struct feed {
   th_live *live;
@@ -58,6 +61,7 @@ th_status th_live_new(uint32_t clock, size_t batches, th_live **live, th_failure
     return th_fail_memory(failure);
   }
   made->capacity = batches;
+  made->side.limit = SIDE_BYTES;
   made->queue = th_mem_zero_array(batches, sizeof *made->queue);
   th_status status = made->queue ? th_trace_open_live(&logfile, &made->trace, failure)
                                  : th_fail_memory(failure);
@@ -201,7 +205,10 @@ static void end_trace(th_live *live) {
   th_failure failure;
   bool taken = false;
   push_side(live, INT64_MAX);
-  th_trace_end(live->trace);
+  if (!th_trace_end(live->trace)) {
+    th_fail_memory(&failure);
+    fail(live, &failure);
+  }
   take_ready(live, true);
   /* The call that finds nothing makes the tables final. */
   if (!live->failed && !th_trace_ready(live->trace) &&

@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from . import _core
 from .errors import CorruptTrace, ToolhelpError
@@ -146,6 +147,53 @@ class Sidecar:
         if row not in self.errors:
             self.errors.append(row)
 
+    def notes(self) -> list[Note]:
+        """The same as events of processes and images, for the decoder: in the order of time.
+
+        A module that was there at the first look at its process was there before; one that came
+        later came after the look before; one that was gone went when it was first missed.
+        """
+        looks = sorted(point["raw"] for point in self.points)
+        found: list[Note] = []
+        for process in self.processes:
+            found.append(_process_note(process.first_raw, 3, process))
+            end = self._raw_of(process.exited)
+            if end is not None:
+                found.append(_process_note(end, 2, process))
+        first_look = {
+            pid: min(p.first_raw for p in self.processes if p.pid == pid)
+            for pid in {process.pid for process in self.processes}
+        }
+        last_look = {
+            pid: max(p.last_raw for p in self.processes if p.pid == pid) for pid in first_look
+        }
+        for module in self.modules:
+            pid, came = module.pid, module.first_raw
+            if came <= first_look.get(pid, came):
+                found.append(_image_note(came, _IMAGE_THERE, module))
+            else:
+                came = max((look for look in looks if look < came), default=came)
+                found.append(_image_note(came, _IMAGE_LOAD, module))
+            if module.pdb_guid and module.pdb_name and module.pdb_age is not None:
+                found.append(_identity_note(came, module))
+            if module.last_raw < last_look.get(pid, module.last_raw):
+                gone = min(look for look in looks if look > module.last_raw)
+                found.append(_image_note(gone, _IMAGE_UNLOAD, module))
+        # At equal times a process comes before its modules.
+        found.sort(key=lambda note: (note[0], note[1] not in (_PROCESS_END, _PROCESS_THERE)))
+        return found
+
+    def _raw_of(self, filetime: int | None) -> int | None:
+        """The clock at a FILETIME, with a margin for what the two clocks disagree by."""
+        if filetime is None or not self.points or self.frequency <= 0:
+            return None
+        moment = _UNIX + timedelta(microseconds=(filetime - _UNIX_FILETIME) // 10)
+        nearest = min(
+            self.points, key=lambda point: abs((_utc(point["utc"]) - moment).total_seconds())
+        )
+        distance = moment - _utc(nearest["utc"]) + _MARGIN
+        return int(nearest["raw"] + distance / timedelta(seconds=1) * self.frequency)
+
     def to_dict(self) -> dict[str, Any]:
         """As the file has it."""
         return {
@@ -190,17 +238,67 @@ class Sidecar:
         return cls(
             clock=_number(found["clock"]["type"]),
             frequency=_number(found["clock"]["frequency"]),
-            points=[{"raw": _number(p["raw"]), "utc": str(p["utc"])} for p in found["points"]],
+            points=[_point(point) for point in found["points"]],
             processes=[_row(SidecarProcess, row) for row in found["processes"]],
             modules=[_row(SidecarModule, row) for row in found["modules"]],
             errors=[dict(row) for row in found["errors"]],
         )
 
 
+# ----- as events --------------------------------------------------------------------------------
+
+Note: TypeAlias = tuple[int, "int | bytes", int, int, bytes]
+
+_UNIX = datetime(1970, 1, 1, tzinfo=UTC)
+_UNIX_FILETIME = 116_444_736_000_000_000
+_MARGIN = timedelta(milliseconds=100)
+_PROCESS_END, _PROCESS_THERE = 0x0302, 0x0303
+_IMAGE_LOAD, _IMAGE_UNLOAD, _IMAGE_THERE = 0x030A, 0x1402, 0x1403
+#: b3e675d7-2554-4f18-830b-2762732560de, with opcode 36: the RSDS record of an image.
+_IMAGE_ID = struct.pack("<IHH", 0xB3E675D7, 0x2554, 0x4F18) + bytes.fromhex("830b2762732560de")
+_RSDS = 36
+
+
+def _utc(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _wide(text: str) -> bytes:
+    return text.encode("utf-16-le", "surrogatepass") + b"\0\0"
+
+
+def _process_note(raw: int, opcode: int, process: SidecarProcess) -> Note:
+    name = (process.name or "").encode("utf-8", "replace") + b"\0"
+    payload = struct.pack("<QQI", process.pid, 0, 0) + name  # version 0: no more than is known
+    return raw, 0x0300 | opcode, 0, process.pid, payload
+
+
+def _image_note(raw: int, hook: int, module: SidecarModule) -> Note:
+    head = struct.pack(
+        "<QQIII", module.base, module.size, module.pid, 0, module.timestamp or 0
+    ).ljust(56, b"\0")
+    return raw, hook, 2, module.pid, head + _wide(module.path)
+
+
+def _identity_note(raw: int, module: SidecarModule) -> Note:
+    text = module.pdb_guid or ""
+    guid = struct.pack("<IHH", int(text[:8], 16), int(text[8:12], 16), int(text[12:16], 16))
+    guid += bytes.fromhex(text[16:32])
+    payload = struct.pack("<QI", module.base, module.pid) + guid
+    payload += struct.pack("<I", module.pdb_age or 0) + (module.pdb_name or "").encode() + b"\0"
+    return raw, _IMAGE_ID, _RSDS, module.pid, payload
+
+
 def _number(value: Any) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**64:
         raise ValueError(f"{value!r} is not a number of 64 bits")
     return value
+
+
+def _point(point: dict[str, Any]) -> dict[str, Any]:
+    if _utc(point["utc"]).tzinfo is None:
+        raise ValueError(f"{point['utc']} has no time zone")
+    return {"raw": _number(point["raw"]), "utc": point["utc"]}
 
 
 _TEXTS = {"name", "path", "pdb_name", "pdb_guid"}
@@ -217,6 +315,20 @@ def _row(kind: Any, row: dict[str, Any]) -> Any:
                 raise ValueError(f"{name} is a text, not {value!r}")
         else:
             _number(value)
+    if kind is SidecarModule and made.pdb_guid is not None:
+        if not re.fullmatch("[0-9A-F]{32}", made.pdb_guid):
+            raise ValueError(f"{made.pdb_guid!r} is no GUID")
+        if made.pdb_age is not None and not 0 <= made.pdb_age < 2**32:
+            raise ValueError("a PDB's age is a number of 32 bits")
+    limits = {"pid": 2**32, "timestamp": 2**32, "base": 2**64, "size": 2**64}
+    for name, limit in limits.items():
+        value = getattr(made, name, None)
+        if value is not None and not 0 <= value < limit:
+            raise ValueError(f"{name} is out of range: {value}")
+    if not -(2**63) <= made.first_raw <= made.last_raw < 2**63:
+        raise ValueError("first_raw and last_raw are in order, and of 63 bits")
+    if any(len(value) > 30000 for value in vars(made).values() if isinstance(value, str)):
+        raise ValueError("a text is too long")
     return made
 
 

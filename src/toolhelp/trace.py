@@ -85,7 +85,8 @@ class Trace:
         self._lock = threading.Lock()
         self._summary: _core.TracePass | None = None
         self._facts: dict[str, Any] | None = None
-        self._first: _core.TracePass | None = _core.trace_pass(opened.source, threads)
+        self._notes, self._trouble = _notes_beside(opened.name)
+        self._first: _core.TracePass | None = self._new_pass(opened)
 
     def __enter__(self) -> Trace:
         return self
@@ -119,7 +120,13 @@ class Trace:
         opened = self._source()
         with self._lock:
             first, self._first = self._first, None
-        return first or _core.trace_pass(opened.source, self._threads)
+        return first or self._new_pass(opened)
+
+    def _new_pass(self, opened: Opened) -> _core.TracePass:
+        made = _core.trace_pass(opened.source, self._threads)
+        if self._notes:
+            made.note(self._notes)
+        return made
 
     def _give_back(self, run: Any) -> None:
         """Undoes `_begin` for a pass that was not used after all."""
@@ -144,6 +151,7 @@ class Trace:
         with self._lock:
             if self._summary is None:
                 self._facts = run.facts()
+                self._facts["trouble"] = self._trouble
                 self._summary = run
 
     def _whole(self) -> _core.TracePass:
@@ -329,6 +337,19 @@ class Trace:
         )
 
 
+def _notes_beside(name: str | None) -> tuple[list[_core.Note], str | None]:
+    """What was noted beside the trace while it was recorded, and why that is of no use."""
+    if name is None or not os.path.isfile(f"{name}.modules.json"):
+        return [], None
+    from .errors import CorruptTrace
+    from .sidecar import Sidecar
+
+    try:
+        return Sidecar.read(f"{name}.modules.json").notes(), None
+    except (CorruptTrace, OSError) as error:
+        return [], f"The notes beside the trace cannot be used: {error}."
+
+
 def _watched(
     run: _core.TracePass | _core.TraceEvents, size: int, progress: Progress | None
 ) -> Iterator[Table[Any]]:
@@ -443,6 +464,8 @@ def _messages(facts: dict[str, Any], finished: bool, allocations: int) -> list[s
         if count:
             said.append(one if count == 1 else many.format(n=f"{count:,}"))
 
+    if facts.get("trouble"):
+        said.append(facts["trouble"])
     if not finished:
         said.append("The session was never finished: the end of the recording may be missing.")
     if facts["truncated"]:

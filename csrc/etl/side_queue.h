@@ -1,13 +1,10 @@
-/* Events of a second live session that wait until the first has come as far as they: the two are
-   delivered on threads of their own, each in order of time. */
-#ifndef TH_SESSION_SIDE_QUEUE_H
-#define TH_SESSION_SIDE_QUEUE_H
+/* Events that wait until the trace has come as far as they: those of a second live session, and what
+   was noted beside a trace. */
+#ifndef TH_ETL_SIDE_QUEUE_H
+#define TH_ETL_SIDE_QUEUE_H
 
 #include "base/vec.h"
 #include "etl/event.h"
-
-/* More than this does not wait: it goes ahead of its turn. */
-#define TH_SIDE_QUEUE_BYTES ((size_t)8 << 20)
 
 typedef struct th_side_event {
   th_event event; /* its pointers lead into `bytes` */
@@ -17,7 +14,7 @@ typedef struct th_side_event {
 typedef struct th_side_queue {
   TH_VEC(th_side_event) events;
   size_t first; /* those before are gone */
-  size_t bytes;
+  size_t bytes, limit; /* what waits, and how much may */
 } th_side_queue;
 
 /* Keeps a copy. False: no memory, or too much waits. */

@@ -1,4 +1,4 @@
-#include "session/side_queue.h"
+#include "etl/side_queue.h"
 
 #include <string.h>
 
@@ -6,15 +6,17 @@
 
 bool th_side_queue_add(th_side_queue *queue, const th_event *event) {
   size_t size = GUID_BYTES + (size_t)event->size;
-  if (queue->bytes + size > TH_SIDE_QUEUE_BYTES)
+  if (queue->bytes + size > queue->limit)
     return false;
   th_side_event made = {*event, th_mem_alloc(size)};
   if (!made.bytes)
     return false;
-  memcpy(made.bytes, event->guid, GUID_BYTES);
+  if (event->guid) {
+    memcpy(made.bytes, event->guid, GUID_BYTES);
+    made.event.guid = made.bytes;
+  }
   if (event->size)
     memcpy(made.bytes + GUID_BYTES, event->payload, event->size);
-  made.event.guid = made.bytes;
   made.event.payload = made.bytes + GUID_BYTES;
   if (!th_vec_push(&queue->events, made)) {
     th_mem_free(made.bytes);
