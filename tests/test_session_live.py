@@ -51,13 +51,14 @@ def test_everything_scripted_comes_in_order(etw):
     made = script()
     etw.fake_etw(raw_clock=made.t0)
     etw.fake_script(records(made))
+    etw.fake_change(1234, exit_code=0)
     with th.HeapTrace([1234], **QUIET) as trace:
         (session,) = etw.fake_sessions()
         assert session["mode"] == 0x08000100
         assert session["flush"] == 1
         assert session["file"] == ""
         rows = []
-        for batch in trace.events(timeout=0.5):
+        for batch in trace.events():
             assert isinstance(batch, th.Table)
             rows += [tuple(row) for row in batch]
     expected = made.expected_rows()
@@ -73,21 +74,22 @@ def test_the_same_as_from_a_file(etw, pointer_size):
     made = script(pointer_size=pointer_size)
     etw.fake_etw(raw_clock=made.t0)
     etw.fake_script(records(made))
+    etw.fake_change(1234, exit_code=0)
     with th.HeapTrace([1234], **QUIET) as trace:
-        live = rows_of(trace.events(timeout=0.4))
+        live = rows_of(trace.events())
     with th.open_trace(made.to_bytes()) as opened:
         file = rows_of(opened.heap_events())
     assert live == file
 
 
 def test_stop_ends_the_events_after_the_last(etw):
-    etw.fake_script(flood=100_000, per_buffer=1000)
+    etw.fake_script(flood=1_000_000, per_buffer=1000)
     with th.HeapTrace([1234], **QUIET) as trace:
         batches = trace.events()
         first = next(batches)
         trace.stop()
         total = len(first) + sum(len(batch) for batch in batches)
-    assert total == 100_000
+    assert total == 1_000_000
 
 
 def test_the_end_of_the_target_ends_the_events(etw):
@@ -161,8 +163,8 @@ def test_exact_totals_of_ten_million(etw):
 
 def test_slow_readers_make_the_recorder_lose(etw):
     """Memory stays within the queue; what is lost is counted, and everything adds up."""
-    count = 1_500_000
-    etw.fake_script(flood=count, ring=100_000, per_buffer=500)
+    count = 3_000_000
+    etw.fake_script(flood=count, ring=700_000, per_buffer=500)
     etw.fake_change(1234, exit_code=0)
     total = 0
     with th.HeapTrace([1234], queue_batches=2, **QUIET) as trace:
@@ -272,7 +274,8 @@ def test_live_and_file_at_once(etw):
         (session,) = etw.fake_sessions()
         assert session["mode"] == 0x08000101
         assert session["file"] == trace.path
-        assert sum(len(batch) for batch in trace.events(timeout=0.3)) == 100
+        etw.fake_change(1234, exit_code=0)
+        assert sum(len(batch) for batch in trace.events()) == 100
 
 
 def test_no_live_events_of_a_file_session(etw):
@@ -284,10 +287,15 @@ def test_no_live_events_of_a_file_session(etw):
 
 
 def test_quiet_times_give_small_batches(etw):
-    """An event is there within a moment, whether or not others follow."""
+    """Events wait for their stacks; when nothing came for two seconds, no longer."""
     etw.fake_script(records(script(3)))
     with th.HeapTrace([1234], **QUIET) as trace:
-        assert len(next(trace.events())) == 6
+        wait_for(lambda: trace.live_counts.records == 9)
+        assert list(trace.events(timeout=0.2)) == []
+        etw.fake_clock_advance(2_000_000_001)
+        (batch,) = trace.events(timeout=0.2)
+        assert len(batch) == 6
+        assert [row.stack_id for row in batch if row.kind == "alloc"] == [0, 1, 2]
 
 
 def test_reported_losses_are_no_events(etw):
@@ -297,7 +305,8 @@ def test_reported_losses_are_no_events(etw):
     short = [(made[-1][0] + 3, CLASSES[0x10], 33, 2, 0x140, 0, 9, 9, b"x")]
     etw.fake_script(made + lost + other + short)
     with th.HeapTrace([1234], **QUIET) as trace:
-        assert len(rows_of(trace.events(timeout=0.3))) == 4
+        etw.fake_change(1234, exit_code=0)
+        assert len(rows_of(trace.events())) == 4
         assert trace.live_counts.records == len(made) + 5
 
 
@@ -313,6 +322,7 @@ def test_a_companion_is_merged_by_time(etw):
     with th.HeapTrace([1234], companion=True, **QUIET) as trace:
         assert len(etw.fake_sessions()) == 2
         wait_for(lambda: etw.fake_consumers() == 2)
-        rows = rows_of(trace.events(timeout=0.5))
+        etw.fake_change(1234, exit_code=0)
+        rows = rows_of(trace.events())
     assert len(rows) == len(made.expected_rows())
     assert trace.live_counts.records == len(made.items) + 1

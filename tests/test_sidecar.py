@@ -35,7 +35,9 @@ def notes_of_a_process() -> Sidecar:
             SidecarProcess(9, "a.exe", "C:\\a.exe", 1, FT + 25_000_000, 64, 0x20000, raw[0], raw[2])
         ],
         modules=[
-            SidecarModule(9, 0x1000, 256, "a.exe", "C:\\a.exe", raw[0], raw[2], 7, "a.pdb", GUID, 3),
+            SidecarModule(
+                9, 0x1000, 0x100, "a.exe", "C:\\a.exe", raw[0], raw[2], 7, "a.pdb", GUID, 3
+            ),
             SidecarModule(9, 0x2000, 0x100, "gone.dll", "C:\\gone.dll", raw[0], raw[0]),
             SidecarModule(9, 0x3000, 0x100, "late.dll", "C:\\late.dll", raw[2], raw[2]),
         ],

@@ -8,6 +8,8 @@
 /* How long an event waits for its stack: the longest seen in real files was 52 ms. While it has not
    left it can still get one, up to a limit. */
 #define WINDOW_NS 100000000u
+/* Live, buffers that are not full are delivered once a second. */
+#define LIVE_WINDOW_NS 1000000000u
 #define LIMIT_NS 1000000000u
 
 #define BIT(kind) (UINT32_C(1) << (kind))
@@ -114,6 +116,7 @@ th_status th_trace_open_live(const th_logfile *logfile, th_trace **trace, th_fai
     return th_fail_memory(failure);
   }
   begin(made, logfile);
+  made->queue.window = ticks_of(&made->clock, LIVE_WINDOW_NS);
   *trace = made;
   return TH_OK;
 }
@@ -227,8 +230,9 @@ th_status th_trace_note(th_trace *trace, const th_event *event, th_failure *fail
 }
 
 th_status th_trace_settle_modules(th_trace *trace, th_failure *failure) {
-  return th_module_model_finish(&trace->modules, &trace->volumes) ? TH_OK
-                                                                  : th_fail_memory(failure);
+  bool done = take_notes(trace, trace->now) &&
+              th_module_model_finish(&trace->modules, &trace->volumes);
+  return done ? TH_OK : th_fail_memory(failure);
 }
 
 TH_INLINE bool take_heap(th_trace *trace, th_heap_header header, th_heap_payload payload) {

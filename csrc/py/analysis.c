@@ -145,6 +145,27 @@ done:
   return NULL;
 }
 
+PyObject *th_py_analysis_take(th_core_state *state, const th_analysis *analysis,
+                              const th_trace *trace) {
+  PyTypeObject *type = state->trace_types[TH_TRACE_TYPE_ANALYSIS];
+  allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+  th_analysis_object *made = (th_analysis_object *)allocate(type, 0);
+  th_failure failure = {0};
+  th_status status;
+  if (!made)
+    return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = th_analysis_result(analysis, end_of(trace, -1), &made->result, &failure);
+  if (!status)
+    status = th_grouping_make(&made->result, th_trace_stacks(trace), th_trace_modules(trace),
+                              &made->grouping, &failure);
+  Py_END_ALLOW_THREADS;
+  if (!status)
+    return (PyObject *)made;
+  Py_DECREF(made);
+  return th_py_raise(state, &failure);
+}
+
 PyDoc_STRVAR(decide_doc, "trace_decide(pass, duration_ns, filter, progress, /)\n--\n\n"
                          "Runs the ledger over a pass and gives the bits of the blocks that pass "
                          "the filter, by serial number.");

@@ -17,6 +17,11 @@ typedef struct th_filter_object {
 int th_py_filter_init(th_filter_object *filter, PyObject *tuple, bool *given);
 void th_py_filter_clear(th_filter_object *filter);
 
+/* A HeapAnalysis of what `analysis` knows now. Modules and stacks are those of `trace`, whose module
+   look-up must be settled. */
+PyObject *th_py_analysis_take(th_core_state *state, const th_analysis *analysis,
+                              const th_trace *trace);
+
 int th_py_blocks_init(PyObject *module);
 
 #endif

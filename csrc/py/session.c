@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "py/session_launch.h"
 #include "py/session_live.h"
+#include "heap/analysis.h"
 #include "session/session_list.h"
 
 typedef th_recording_object recording_object;
@@ -209,6 +210,7 @@ static void recording_dealloc(recording_object *self) {
     th_recording_free(self->recording);
     Py_END_ALLOW_THREADS
   }
+  th_analysis_free(self->analysis);
   PyObject_Free(self);
   Py_DECREF(type);
 }
@@ -222,6 +224,9 @@ static PyMethodDef recording_methods[] = {
     {"targets_gone", (PyCFunction)recording_gone, METH_NOARGS, gone_doc},
     {"live_next", (PyCFunction)th_py_live_next, METH_O, th_py_live_next_doc},
     {"live_counts", (PyCFunction)th_py_live_counts, METH_NOARGS, th_py_live_counts_doc},
+    {"live_analyze", (PyCFunction)th_py_live_analyze, METH_VARARGS, th_py_live_analyze_doc},
+    {"live_result", (PyCFunction)th_py_live_result, METH_NOARGS, th_py_live_result_doc},
+    {"live_note", (PyCFunction)th_py_live_note, METH_O, th_py_live_note_doc},
     {"live_wait_end", (PyCFunction)th_py_live_wait_end, METH_O, th_py_live_wait_end_doc},
     {"live_close", (PyCFunction)th_py_live_close, METH_NOARGS, th_py_live_close_doc},
     {"child_wait", (PyCFunction)recording_child_wait, METH_O, wait_doc},
@@ -277,6 +282,7 @@ static PyObject *new_recording(PyObject *module, PyObject *args) {
   if (!self)
     goto done;
   self->recording = NULL;
+  self->analysis = NULL;
   status = th_recording_new(&plan, &self->recording, &failure);
   if (status != TH_OK) {
     Py_CLEAR(self);

@@ -17,6 +17,7 @@ typedef struct th_py_plan {
 typedef struct th_recording_object {
   PyObject ob_base;
   th_recording *recording;
+  struct th_analysis *analysis; /* fed by the recording; NULL */
 } th_recording_object;
 
 /* UTF-16 units of a str and a zero, as bytes; *units counts without the zero. NULL: exception. */

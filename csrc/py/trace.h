@@ -47,7 +47,8 @@ int th_py_pass_take(th_core_state *state, PyObject *pass, th_heap_batch *batch, 
 /* The trace of a pass that has ended; NULL with an exception when `pass` is not one. */
 const th_trace *th_py_pass_trace(th_core_state *state, PyObject *pass);
 
-/* A dict of everything that was counted and read from the header; new reference. */
+/* A dict of everything that was counted, and read from the header if there is a file; new
+   reference. */
 PyObject *th_py_trace_facts(const th_trace *trace, uint64_t size);
 
 /* Sets dict[name] = value, whose reference it takes; false on failure or when value is NULL. */

@@ -97,13 +97,15 @@ static bool set_pass(PyObject *dict, const th_trace *trace) {
 }
 
 PyObject *th_py_trace_facts(const th_trace *trace, uint64_t size) {
-  const th_stream_counts *stream = th_stream_counters(th_trace_stream(trace));
+  static const th_stream_counts no_file = {0};
+  const th_stream *file = th_trace_stream(trace);
+  const th_stream_counts *stream = file ? th_stream_counters(file) : &no_file;
   const th_trace_counts *counts = th_trace_counters(trace);
   PyObject *dict = PyDict_New();
   if (!dict)
     return NULL;
-  if (set_number(dict, "bytes", size) &&
-      set_logfile(dict, th_stream_logfile(th_trace_stream(trace))) && set_stream(dict, stream) &&
+  if (set_number(dict, "bytes", size) && (!file || set_logfile(dict, th_stream_logfile(file))) &&
+      set_stream(dict, stream) &&
       set_number(dict, "bad_events", stream->bad_events + counts->bad_payloads) &&
       set_events(dict, stream, counts) && set_pass(dict, trace))
     return dict;

@@ -8,6 +8,9 @@
 /* Events of the companion that wait for the heap session. More go ahead of their turn. */
 #define SIDE_BYTES ((size_t)8 << 20)
 
+/* When nothing has come for so long, no stack of an earlier event is on its way any more. */
+#define QUIET_NS UINT64_C(2000000000)
+
 typedef struct feed {
   th_live *live;
   th_sys_consumer consumer;
@@ -27,6 +30,7 @@ struct th_live {
   size_t first, count, capacity;
   th_live_sink sink;
   th_live_counts counts;
+  uint64_t last_ns; /* host time of the latest buffer */
   bool wanted;   /* somebody takes batches */
   bool taken;    /* and has taken one */
   bool handing;  /* a batch is on its way into the queue */
@@ -62,6 +66,7 @@ th_status th_live_new(uint32_t clock, size_t batches, th_live **live, th_failure
   }
   made->capacity = batches;
   made->side.limit = SIDE_BYTES;
+  made->last_ns = th_host_now_ns();
   made->queue = th_mem_zero_array(batches, sizeof *made->queue);
   th_status status = made->queue ? th_trace_open_live(&logfile, &made->trace, failure)
                                  : th_fail_memory(failure);
@@ -190,6 +195,7 @@ static bool on_buffer(void *context) {
   th_live *live = ((feed *)context)->live;
   th_mutex_lock(&live->lock);
   bool go_on = !live->quit && !live->failed;
+  live->last_ns = th_host_now_ns();
   th_mutex_unlock(&live->lock);
   return go_on;
 }
@@ -261,10 +267,11 @@ th_status th_live_open(th_live *live, const uint16_t *name, th_failure *failure)
 
 /* ----- whoever takes --------------------------------------------------------------------------- */
 
-/* Hands on what lies in unfilled batches. `quiet`: nothing came for a while. */
-static void settle(th_live *live, bool quiet) {
+/* Hands on what lies in unfilled batches. */
+static void settle(th_live *live) {
   if (live->handing || live->ended || live->failed || live->quit)
     return;
+  bool quiet = th_host_now_ns() - live->last_ns >= QUIET_NS;
   if (quiet)
     push_side(live, INT64_MAX);
   th_trace_cut(live->trace, quiet);
@@ -276,11 +283,10 @@ th_status th_live_next(th_live *live, uint64_t timeout_ns, th_heap_batch *batch,
   th_status status = TH_OK;
   th_mutex_lock(&live->lock);
   live->wanted = true;
-  uint64_t records = live->counts.records;
   if (!live->count && !live->ended && timeout_ns) {
     th_condition_wait_ns(&live->filled, &live->lock, timeout_ns);
     if (!live->count)
-      settle(live, live->counts.records == records);
+      settle(live);
   }
   if (live->count) {
     live->taken = true;
@@ -325,11 +331,13 @@ th_status th_live_attach(th_live *live, const th_live_sink *sink, th_failure *fa
 
 th_trace *th_live_hold(th_live *live) {
   th_mutex_lock(&live->lock);
-  settle(live, false);
+  settle(live);
   return live->trace;
 }
 
 void th_live_release(th_live *live) { th_mutex_unlock(&live->lock); }
+
+bool th_live_ended(const th_live *live) { return live->ended; }
 
 void th_live_counters(th_live *live, th_live_counts *counts) {
   th_mutex_lock(&live->lock);
@@ -337,11 +345,16 @@ void th_live_counters(th_live *live, th_live_counts *counts) {
   th_mutex_unlock(&live->lock);
 }
 
+/* The queue is full, and a batch waits for room. */
+static bool is_stuck(const th_live *live) {
+  return live->handing && live->count == live->capacity;
+}
+
 bool th_live_wait_end(th_live *live, uint64_t timeout_ns) {
   th_mutex_lock(&live->lock);
-  if (!live->ended && !live->handing && live->feed_count)
+  if (!live->ended && !is_stuck(live))
     th_condition_wait_ns(&live->filled, &live->lock, timeout_ns);
-  bool over = live->ended || live->handing || !live->feed_count;
+  bool over = live->ended || is_stuck(live);
   th_mutex_unlock(&live->lock);
   return over;
 }

@@ -49,6 +49,8 @@ th_status th_live_attach(th_live *live, const th_live_sink *sink, th_failure *fa
    until `th_live_release`. */
 th_trace *th_live_hold(th_live *live);
 void th_live_release(th_live *live);
+/* Whether the trace has got its last event; while it is held. */
+bool th_live_ended(const th_live *live);
 void th_live_counters(th_live *live, th_live_counts *counts);
 /* Waits until the sessions, which have been stopped, have delivered everything; not when the queue
    is full and nobody takes from it. False: not in this time. */

@@ -21,6 +21,7 @@ from .names import (
 )
 
 if TYPE_CHECKING:
+    from .live_view import LiveView
     from .trace import Progress, Trace
 
 __all__ = ["Amount", "Analysis", "Peak", "Temporary", "Totals", "analyze", "blocks"]
@@ -92,7 +93,12 @@ class Analysis:
     """
 
     def __init__(
-        self, raw: Any, trace: Trace, duration_ns: int, rule_ns: int, symbols: Symbolizer | None
+        self,
+        raw: Any,
+        trace: Trace | LiveView,
+        duration_ns: int,
+        rule_ns: int,
+        symbols: Symbolizer | None,
     ) -> None:
         self._raw: _core.HeapAnalysis = raw
         self._trace = trace

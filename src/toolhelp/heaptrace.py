@@ -19,7 +19,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core, kits
 from ._core import Table
@@ -29,6 +29,10 @@ from .launching import Launch, command_line, environment_block
 from .session_stats import LiveCounts, SessionStats
 from .sessions import explained, new_name
 from .sidecar import Sidecar, sidecar_path
+
+if TYPE_CHECKING:
+    from .analysis import Analysis
+    from .names import Symbolizer
 
 __all__ = ["HeapTrace", "SessionStats"]
 
@@ -51,6 +55,10 @@ REAL_TIME, COMPRESSED, INDEPENDENT, SYSTEM_LOGGER = 0x100, 0x04000000, 0x0800000
 COMPANION_FLAGS = 0x1 | 0x2 | 0x4
 
 WAIT_SLICE_MS = 100
+#: Nanoseconds from 1601 to 1970.
+_UNIX_NS = 11_644_473_600_000_000_000
+#: How long the end of a `with` waits for a ledger to take what is on its way.
+DRAIN_SECONDS = 60.0
 
 
 def _hooks(stacks: Iterable[str]) -> tuple[int, ...]:
@@ -157,6 +165,9 @@ class HeapTrace:
         self._switch: ImageSwitch | None = None
         self.sidecar: Sidecar | None = None
         self._timer_end = threading.Event()
+        self._rule_ns: int | None = None
+        self._start_time = self._frequency = 0
+        self._noted: set[tuple[Any, ...]] = set()
         self._sidecar_lock = threading.Lock()
         least = max(64, 2 * (os.cpu_count() or 1)) if min_buffers is None else min_buffers
         self._words: dict[str, Any] = {
@@ -296,6 +307,9 @@ class HeapTrace:
         _running.add(self)
         if self._switch is not None:
             self._switch.set()
+        if self.live:
+            self._start_time = (time.time_ns() + _UNIX_NS) // 100
+            self._frequency = _core.raw_clock(self._clock)[1]
         launch = None
         if self._launch is not None:
             wanted = self._launch
@@ -405,6 +419,10 @@ class HeapTrace:
         """
         try:
             self._stop()
+            if self._rule_ns is not None:
+                end = time.monotonic() + DRAIN_SECONDS
+                while not self._recording.live_wait_end(WAIT_SLICE_MS) and time.monotonic() < end:
+                    pass
         finally:
             self._recording.live_close()
 
@@ -451,6 +469,43 @@ class HeapTrace:
 
     def __aiter__(self) -> AsyncIterator[Table[Any]]:
         return self.events_async()
+
+    def analyze(
+        self,
+        *,
+        rule_ns: int = 1_000_000,
+        buckets: int = 200,
+        symbols: Symbolizer | None = None,
+    ) -> Analysis:
+        """The figures of the live events so far, as `Trace.analyze` gives them of a file.
+
+        The first call begins the ledger, which then runs beside the events: call it again, at any
+        time, for newer figures (with the options of the first). It needs every event, so ask for it
+        before the first batch is taken. With nobody in `events` the ledger alone takes the events,
+        and nothing waits. Since the end is not known, there is no growth, and the timeline adapts
+        its buckets.
+        ValueError after batches have been taken.
+        """
+        from .analysis import Analysis
+        from .live_view import LiveView
+
+        if self._rule_ns is None:
+            if not 0 <= rule_ns < 2**64:
+                raise ValueError("rule_ns must be from 0 to 2**64 - 1")
+            if not 1 <= buckets <= 1_000_000:
+                raise ValueError("buckets must be from 1 to 1,000,000")
+            self._recording.live_analyze(rule_ns, buckets)
+            self._rule_ns = rule_ns
+        figures, facts, processes, modules = self._recording.live_result()
+        session = {
+            "session_name": self.name,
+            "start_time": self._start_time,
+            "clock": self._clock,
+            "perf_frequency": self._frequency,
+        }
+        ended = self.state == "stopped" and self._recording.live_wait_end(0)
+        view = LiveView(facts, self.stats(), session, ended, processes, modules)
+        return Analysis(figures, view, facts["last_ns"], self._rule_ns, symbols)
 
     @property
     def live_counts(self) -> LiveCounts:
@@ -508,6 +563,10 @@ class HeapTrace:
             self.sidecar.take(self.pids)
             if self.path is not None:
                 self.sidecar.write(sidecar_path(self.path))
+            if self.live and self.state != "new":
+                fresh = [note for note in self.sidecar.notes() if note not in self._noted]
+                self._recording.live_note(fresh)
+                self._noted.update(fresh)
 
 
 def _start_timer(trace: HeapTrace) -> None:

@@ -167,7 +167,7 @@ class Trace:
     @property
     def info(self) -> dict[str, Any]:
         """What the trace is (`file`) and what it holds (`counts`), as `toolhelp info --json`."""
-        return _info(self._counted(), self._name())
+        return describe(self._counted(), self._name())
 
     @property
     def quality(self) -> dict[str, Any]:
@@ -393,7 +393,8 @@ def _iso(ticks: int) -> str | None:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{part:07d}Z" if ticks >= 0 else None
 
 
-def _info(facts: dict[str, Any], name: str | None) -> dict[str, Any]:
+def describe(facts: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """What `Trace.info` gives, from the facts of a finished pass."""
     start, end = facts["start_time"], facts["end_time"]
     finished = end != 0 and end >= start
     return {
