@@ -1,7 +1,7 @@
 /* How fast the reader is, beside a bare loop that looks at nothing and a copy of the same bytes.
 
-     cc -std=c11 -O2 -Icsrc -Ibenchmarks/etl_c benchmarks/etl_c/*.c csrc/etl/*.c csrc/table/*.c \
-       csrc/base/*.c csrc/host/*_posix.c -lpthread -o bench
+     cc -std=c11 -O2 -Icsrc -Ibenchmarks/etl_c, the files of this folder, those of csrc/etl,
+       csrc/table, csrc/base and the POSIX ones of csrc/host, -lpthread -o bench
      bench [MEGABYTES [ROUNDS]]
 
    Times are of the processor, not of the clock on the wall: for threads look at both. */
