@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-import build_fake  # noqa: E402
+import build_fake
 
 
 def build(full_api: bool) -> Path:

@@ -347,7 +347,7 @@ def test_exited_process():
     while pid in {row.pid for row in th.processes()} and time.monotonic() < until:
         time.sleep(0.01)
     # Wine keeps the object of an exited process and refuses to read it.
-    kinds = (th.ProcessNotFound, th.AccessDenied) if WINE else th.ProcessNotFound
+    kinds = th.ProcessNotFound
     with pytest.raises(kinds) as caught:
         th.modules(pid)
     assert caught.value.pid == pid

@@ -25,6 +25,16 @@ static th_reason classify(uint32_t pid) {
   return reason;
 }
 
+static bool has_exited(uint32_t pid) {
+  th_handle process = TH_NO_HANDLE;
+  uint32_t exit_code = TH_STILL_ACTIVE;
+  if (th_sys_open_process(TH_PROCESS_QUERY_LIMITED, pid, &process) != 0)
+    return false;
+  uint32_t code = th_sys_exit_code(process, &exit_code);
+  (void)th_sys_close(process);
+  return code == 0 && exit_code != TH_STILL_ACTIVE;
+}
+
 th_status th_snapshot_create(uint32_t flags, uint32_t pid, th_handle *snapshot,
                              th_failure *failure) {
   static const char function[] = "CreateToolhelp32Snapshot";
@@ -46,7 +56,10 @@ th_status th_snapshot_create(uint32_t flags, uint32_t pid, th_handle *snapshot,
     failure->attempts = passing ? retry.attempts : retry.attempts + 1;
     failure->pid = pid ? pid : th_sys_current_pid();
     failure->has_pid = of_process;
-    if (code == TH_ERROR_BAD_LENGTH)
+    /* A process that has exited while somebody keeps it open is not denied: it is gone. */
+    if (code == TH_ERROR_ACCESS_DENIED && of_process && has_exited(failure->pid))
+      failure->reason = TH_REASON_EXITING;
+    else if (code == TH_ERROR_BAD_LENGTH)
       failure->status = TH_RACE;
     else if (code == TH_ERROR_PARTIAL_COPY) {
       failure->status = TH_PARTIAL;

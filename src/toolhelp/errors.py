@@ -299,6 +299,9 @@ def from_failure(
             "traces (.etl files)",
             **facts,
         )
+    if status == "SYSTEM" and reason == "exiting":
+        advice = "the process has exited"
+        return ProcessNotFound(_sentence(function, code, pid, attempts, advice), **facts)
     if status == "SYSTEM":
         kind, advice = _system_error(function, code, pid)
         error: BaseException = kind(_sentence(function, code, pid, attempts, advice), **facts)
