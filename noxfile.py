@@ -327,6 +327,16 @@ def bench(session: nox.Session) -> None:
         print(f"Not under Wine: {reason}")
 
 
+DEMO_COMMANDS = (
+    ["ps"],
+    ["threads"],
+    ["modules"],
+    ["tree"],
+    ["who-uses", "kernel32.dll"],
+    ["heaps", "--summary"],
+)
+
+
 @nox.session(default=False)
 def demo(session: nox.Session) -> None:
     """Processes, threads and modules of this machine; on Linux, of the Wine it runs."""
@@ -337,7 +347,7 @@ def demo(session: nox.Session) -> None:
             session.install("numpy>=1.26", log=False)
             place.package()
         print(run([*start, "examples/snapshot_columns.py"], capture=True))
-        for words in (["ps"], ["threads"], ["modules"]):
+        for words in DEMO_COMMANDS:
             listing = run([*start, "-m", "toolhelp", *words], capture=True).splitlines()
             print(f"$ toolhelp {' '.join(words)}")
             print("\n".join(line.rstrip() for line in listing[:DEMO_LINES]))
