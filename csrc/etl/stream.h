@@ -27,7 +27,7 @@ typedef struct th_logfile {
   size_t session_name_units;
 } th_logfile;
 
-/* What the reader met; contract.md section 5. */
+/* What the reader met and could not use. */
 typedef struct th_stream_counts {
   uint64_t buffers, compressed_buffers;
   uint64_t events, events_by_kind[TH_HEADER_KINDS];
