@@ -227,7 +227,7 @@ static bool set_count(PyObject *dict, const char *name, uint64_t count) {
   return th_py_set(dict, name, PyLong_FromUnsignedLongLong(count));
 }
 
-PyDoc_STRVAR(facts_doc, "facts()\n--\n\nA dict of every figure that is not a table.");
+PyDoc_STRVAR(facts_doc, "facts($self, /)\n--\n\nA dict of every figure that is not a table.");
 
 static PyObject *analysis_facts(PyObject *self, PyObject *unused) {
   const th_result *result = &((th_analysis_object *)self)->result;
@@ -303,7 +303,7 @@ static PyObject *named_table(PyObject *self, th_table *table) {
   return table_or_error(self, table);
 }
 
-PyDoc_STRVAR(processes_doc, "processes(names, /)\n--\n\n"
+PyDoc_STRVAR(processes_doc, "processes($self, names, /)\n--\n\n"
                             "Processes with a heap; `names` has one for each of `lives()`.");
 
 static PyObject *analysis_processes(PyObject *self, PyObject *names) {
@@ -315,7 +315,7 @@ static PyObject *analysis_processes(PyObject *self, PyObject *names) {
   return named_table(self, th_rows_of_processes(result, name_from_list, names));
 }
 
-PyDoc_STRVAR(lives_doc, "lives()\n--\n\nA list of (pid, time of the first heap event).");
+PyDoc_STRVAR(lives_doc, "lives($self, /)\n--\n\nA list of (pid, time of the first heap event).");
 
 static PyObject *analysis_lives(PyObject *self, PyObject *unused) {
   const th_result *result = &((th_analysis_object *)self)->result;
@@ -342,7 +342,7 @@ static int get_classes(const th_analysis_object *analysis, PyObject *object, Py_
 }
 
 PyDoc_STRVAR(classes_doc,
-             "classes(kind, classes, names, own, /)\n--\n\n"
+             "classes($self, kind, classes, names, own, /)\n--\n\n"
              "Figures by class of frame: 0 functions, 1 modules. `own`: by the innermost frame "
              "that has a class, instead of all.");
 
@@ -385,7 +385,7 @@ static PyObject *analysis_classes(PyObject *self, PyObject *args) {
   return made;
 }
 
-PyDoc_STRVAR(site_bits_doc, "site_bits(classes, /)\n--\n\n"
+PyDoc_STRVAR(site_bits_doc, "site_bits($self, classes, /)\n--\n\n"
                             "Bits of the sites with a frame whose class is not 2**32 - 1.");
 
 static PyObject *analysis_site_bits(PyObject *self, PyObject *object) {
@@ -407,7 +407,7 @@ static PyObject *analysis_site_bits(PyObject *self, PyObject *object) {
   return made;
 }
 
-PyDoc_STRVAR(site_frames_doc, "site_frames(site, /)\n--\n\n"
+PyDoc_STRVAR(site_frames_doc, "site_frames($self, site, /)\n--\n\n"
                               "Numbers of the frames of a stack, innermost first.");
 
 static PyObject *analysis_site_frames(PyObject *self, PyObject *number) {

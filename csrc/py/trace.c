@@ -95,7 +95,7 @@ static PyObject *pass_next(PyObject *self) {
   return th_py_table(state, rows);
 }
 
-PyDoc_STRVAR(run_doc, "run(progress=None, /)\n--\n\n"
+PyDoc_STRVAR(run_doc, "run($self, progress=None, /)\n--\n\n"
                       "Reads to the end. `progress` is called with the bytes read so far, often.");
 
 static PyObject *pass_run(PyObject *self, PyObject *args) {
@@ -138,7 +138,7 @@ static int64_t declared_ns(const th_trace *trace) {
   return (end - start) * 100;
 }
 
-PyDoc_STRVAR(declared_doc, "declared_ns()\n--\n\n"
+PyDoc_STRVAR(declared_doc, "declared_ns($self, /)\n--\n\n"
                            "Length of the trace as its header has it; -1: it does not.");
 
 static PyObject *pass_declared(PyObject *self, PyObject *unused) {
@@ -186,7 +186,7 @@ TABLE_METHOD(modules)
 TABLE_METHOD(stacks)
 TABLE_METHOD(frames)
 
-PyDoc_STRVAR(find_doc, "find_module(pid, time_ns, address, /)\n--\n\n"
+PyDoc_STRVAR(find_doc, "find_module($self, pid, time_ns, address, /)\n--\n\n"
                        "The row of the module that held an address, or None; at the end.");
 
 static PyObject *pass_find_module(PyObject *self, PyObject *args) {
@@ -208,7 +208,7 @@ static PyObject *pass_find_module(PyObject *self, PyObject *args) {
   return found;
 }
 
-PyDoc_STRVAR(facts_doc, "facts()\n--\n\nA dict of all that was counted; at the end.");
+PyDoc_STRVAR(facts_doc, "facts($self, /)\n--\n\nA dict of all that was counted; at the end.");
 
 static PyObject *pass_facts(PyObject *self, PyObject *unused) {
   th_pass_object *pass = (th_pass_object *)self;
@@ -222,7 +222,7 @@ static PyObject *pass_facts(PyObject *self, PyObject *unused) {
   return facts;
 }
 
-PyDoc_STRVAR(note_doc, "note(notes, /)\n--\n\n"
+PyDoc_STRVAR(note_doc, "note($self, notes, /)\n--\n\n"
                        "What was noted beside the trace, before the first batch is taken.");
 
 static PyObject *pass_note(PyObject *self, PyObject *notes) {
@@ -234,7 +234,7 @@ static PyObject *pass_note(PyObject *self, PyObject *notes) {
   return done < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(bytes_read_doc, "bytes_read()\n--\n\nBytes of the source read so far.");
+PyDoc_STRVAR(bytes_read_doc, "bytes_read($self, /)\n--\n\nBytes of the source read so far.");
 
 static PyObject *pass_bytes_read(PyObject *self, PyObject *unused) {
   (void)unused;
@@ -334,7 +334,8 @@ int th_py_trace_pass_init(PyObject *module) {
   th_core_state *state = th_core_state_of(module);
   state->trace_types[TH_TRACE_TYPE_PASS] =
       (PyTypeObject *)PyType_FromModuleAndSpec(module, &pass_spec, NULL);
-  if (!state->trace_types[TH_TRACE_TYPE_PASS])
+  if (!state->trace_types[TH_TRACE_TYPE_PASS] ||
+      PyModule_AddType(module, state->trace_types[TH_TRACE_TYPE_PASS]) < 0)
     return -1;
   return th_py_add_functions(module, functions);
 }

@@ -58,7 +58,7 @@ static PyObject *events_next(PyObject *self) {
   return failed || !rows ? NULL : th_py_table(state, rows);
 }
 
-PyDoc_STRVAR(bytes_read_doc, "bytes_read()\n--\n\nBytes of the source read so far.");
+PyDoc_STRVAR(bytes_read_doc, "bytes_read($self, /)\n--\n\nBytes of the source read so far.");
 
 static PyObject *events_bytes_read(PyObject *self, PyObject *unused) {
   (void)unused;
@@ -166,7 +166,8 @@ int th_py_trace_events_init(PyObject *module) {
   th_core_state *state = th_core_state_of(module);
   state->trace_types[TH_TRACE_TYPE_EVENTS] =
       (PyTypeObject *)PyType_FromModuleAndSpec(module, &events_spec, NULL);
-  if (!state->trace_types[TH_TRACE_TYPE_EVENTS])
+  if (!state->trace_types[TH_TRACE_TYPE_EVENTS] ||
+      PyModule_AddType(module, state->trace_types[TH_TRACE_TYPE_EVENTS]) < 0)
     return -1;
   return th_py_add_functions(module, functions);
 }

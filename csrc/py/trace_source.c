@@ -200,7 +200,8 @@ int th_py_trace_source_init(PyObject *module) {
   th_core_state *state = th_core_state_of(module);
   state->trace_types[TH_TRACE_TYPE_SOURCE] =
       (PyTypeObject *)PyType_FromModuleAndSpec(module, &source_spec, NULL);
-  if (!state->trace_types[TH_TRACE_TYPE_SOURCE])
+  if (!state->trace_types[TH_TRACE_TYPE_SOURCE] ||
+      PyModule_AddType(module, state->trace_types[TH_TRACE_TYPE_SOURCE]) < 0)
     return -1;
   return th_py_add_functions(module, functions);
 }

@@ -337,7 +337,7 @@ class Trace:
         )
 
 
-def _notes_beside(name: str | None) -> tuple[list[_core.Note], str | None]:
+def _notes_beside(name: str | None) -> tuple[list[_core._Note], str | None]:
     """What was noted beside the trace while it was recorded, and why that is of no use."""
     if name is None or not os.path.isfile(f"{name}.modules.json"):
         return [], None
