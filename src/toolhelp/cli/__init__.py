@@ -30,6 +30,9 @@ COMMANDS = {
     "peak": "report",
     "temp": "report",
     "timeline": "report",
+    "record": "record",
+    "live": "record",
+    "sessions": "record",
     "diff": "check",
     "check": "check",
 }
