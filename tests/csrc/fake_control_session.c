@@ -146,14 +146,14 @@ static int add_event(fake_script *script, PyObject *item) {
 
 static PyObject *script(PyObject *module, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"events",     "heap",      "per_buffer", "flood",
-                          "ring",       "fail_after", "fail_code",  NULL};
+                          "ring",       "fail_after", "fail_code",  "after", NULL};
   PyObject *events = NULL;
   int heap = 1;
-  unsigned int per_buffer = 64, ring = 0, fail_after = 0, fail_code = 0;
+  unsigned int per_buffer = 64, ring = 0, fail_after = 0, fail_code = 0, after = 0;
   unsigned long long flood = 0;
   (void)module;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$pIKIII", names, &events, &heap, &per_buffer,
-                                   &flood, &ring, &fail_after, &fail_code))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$pIKIIII", names, &events, &heap, &per_buffer,
+                                   &flood, &ring, &fail_after, &fail_code, &after))
     return NULL;
   PyObject *tuple = events ? PySequence_Tuple(events) : PyTuple_New(0);
   if (!tuple)
@@ -168,6 +168,7 @@ static PyObject *script(PyObject *module, PyObject *args, PyObject *kwargs) {
   to->ring = ring;
   to->fail_after = fail_after;
   to->fail_code = fail_code;
+  to->after = after;
   if (done < 0)
     return NULL;
   Py_RETURN_NONE;
@@ -233,7 +234,7 @@ PyMethodDef fake_session_methods[] = {
      "privilege=True, lost=0): the system's side of tracing; events lost by what runs now."},
     {"fake_script", WITH_KEYWORDS(script),
      "fake_script(events=(), *, heap=True, per_buffer=64, flood=0, ring=0, fail_after=0, "
-     "fail_code=0): adds what the sessions deliver. An event is (time, guid, opcode, version, "
+     "fail_code=0, after=0): adds what sessions deliver. An event is (time, guid, opcode, version, "
      "flags, cpu, pid, tid, payload)."},
     {"fake_consumers", consumers, METH_NOARGS, "fake_consumers(): threads in ProcessTrace."},
     {"fake_privilege", privilege, METH_NOARGS, "fake_privilege(): whether it is enabled now."},

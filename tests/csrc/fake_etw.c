@@ -90,6 +90,7 @@ void fake_session_reset(void) {
   }
   fake_etw.max_sessions = FAKE_MAX_SESSIONS;
   fake_etw.next_handle = FIRST_SESSION;
+  fake_etw.delivered = 0;
   fake_etw.raw_clock = 1000;
   fake_etw.frequency = 10000000;
   fake_etw.start_time = (int64_t)START;

@@ -40,6 +40,7 @@ typedef struct fake_script {
   size_t count, room;
   uint64_t flood;      /* made-up events after the script: pairs of Alloc and Free */
   uint32_t ring;       /* of the flood: events that wait, what comes on top is lost; 0: none is */
+  uint32_t after;      /* begins once so many other sessions have delivered everything */
   uint32_t per_buffer; /* events between two calls of the buffer callback */
   uint32_t fail_after; /* ProcessTrace fails after so many events with ... */
   uint32_t fail_code;  /* ... this code; 0: never */
@@ -54,6 +55,7 @@ typedef struct fake_etw_state {
   uint64_t frequency;
   int64_t start_time;
   uint32_t consumers; /* in ProcessTrace now */
+  uint32_t delivered; /* sessions that have delivered everything */
   fake_text library;  /* where KernelTraceControl.dll lies; empty: nowhere */
   bool privilege_held, privilege_enabled;
 } fake_etw_state;

@@ -174,8 +174,9 @@ static void deliver_ring(delivery *to, int64_t start) {
   free(of.ring);
 }
 
-/* Until the session ends or the trace is closed: nothing more to deliver. */
-static void wait_for_end(uint64_t handle, uint64_t session) {
+/* Until the session ends or the trace is closed; with `others`, also until so many others have
+   delivered everything. */
+static void wait_for(uint64_t handle, uint64_t session, uint32_t others) {
   th_mutex lock;
   th_condition never;
   if (!th_mutex_init(&lock) || !th_condition_init(&never))
@@ -183,7 +184,8 @@ static void wait_for_end(uint64_t handle, uint64_t session) {
   for (bool over = false; !over;) {
     fake_lock();
     const open_trace *trace = find_trace(handle);
-    over = !trace || trace->closing || !fake_find_session(session);
+    over = !trace || trace->closing || !fake_find_session(session) ||
+           (others && fake_etw.delivered >= others);
     fake_unlock();
     if (!over) {
       th_mutex_lock(&lock);
@@ -215,6 +217,8 @@ uint32_t th_sys_process_trace(uint64_t handle) {
   if (code)
     return code;
 
+  if (to.script.after)
+    wait_for(handle, to.session, to.script.after);
   deliver_script(&to);
   if (to.script.ring)
     deliver_ring(&to, start);
@@ -227,8 +231,12 @@ uint32_t th_sys_process_trace(uint64_t handle) {
     code = TH_ERROR_CANCELLED;
   else if (!to.consumer->buffer(to.consumer->context))
     code = TH_ERROR_CANCELLED;
-  else
-    wait_for_end(handle, to.session);
+  else {
+    fake_lock();
+    fake_etw.delivered++;
+    fake_unlock();
+    wait_for(handle, to.session, 0);
+  }
 
   fake_lock();
   fake_etw.consumers--;
