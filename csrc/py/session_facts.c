@@ -30,7 +30,8 @@ static PyObject *raw_clock(PyObject *module, PyObject *argument) {
 
 PyDoc_STRVAR(facts_doc,
              "process_facts(pid, /)\n--\n\n"
-             "(creation time, exit time or None, machine, native machine, default heap or None).\n\n"
+             "(creation time, exit time or None, machine, native machine, default heap or "
+             "None).\n\n"
              "Times are FILETIMEs (100 ns since 1601 UTC); machines IMAGE_FILE_MACHINE_*, 0 for a\n"
              "process of the system's own kind. Calls OpenProcess, GetProcessTimes, "
              "IsWow64Process2,\nNtQueryInformationProcess.");

@@ -232,7 +232,7 @@ static void end_feed(feed *of, uint32_t code) {
     all = all && live->feeds[i].done;
   if (of->main && !all)
     push_side(live, INT64_MAX);
-  /* One that fails ends it all: without the other, the events would not be what they seem. */
+  /* One that fails ends it all: without the other, the events are not what they seem. */
   bool broken = code && !live->quit && !live->failed && !live->ended;
   if ((all || broken) && !live->failed && !live->quit && !live->ended)
     end_trace(live);

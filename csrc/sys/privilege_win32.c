@@ -24,6 +24,7 @@ uint32_t th_sys_privilege(th_sys_privilege_name name, bool enable, bool *before)
   if (code)
     return code;
   /* `old` holds what was changed, so nothing when it was so already. */
-  *before = old.PrivilegeCount ? (old.Privileges[0].Attributes & SE_PRIVILEGE_ENABLED) != 0 : enable;
+  *before = old.PrivilegeCount ? (old.Privileges[0].Attributes & SE_PRIVILEGE_ENABLED) != 0
+                               : enable;
   return 0;
 }
