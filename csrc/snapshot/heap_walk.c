@@ -160,16 +160,22 @@ static void drop_first(recorder *records) {
 
 /* Moves the records into the table, whose room is there; each chunk goes once it is copied. */
 static void fill(recorder *records, uint64_t heap_id, th_table *table) {
+  /* Held here, as each store of a byte might otherwise change them. */
+  uint64_t *heap_ids = TH_COLUMN(table, TH_BLOCK_HEAP_ID, uint64_t);
+  uint64_t *addresses = TH_COLUMN(table, TH_BLOCK_ADDRESS, uint64_t);
+  uint64_t *sizes = TH_COLUMN(table, TH_BLOCK_SIZE, uint64_t);
+  uint8_t *kinds = TH_COLUMN(table, TH_BLOCK_KIND, uint8_t);
+  uint32_t *flags = TH_COLUMN(table, TH_BLOCK_FLAGS, uint32_t);
   size_t row = 0;
   while (records->first) {
     const chunk *from = records->first;
     for (size_t i = 0; i < from->count; i++, row++) {
       const record *block = &from->records[i];
-      TH_COLUMN(table, TH_BLOCK_HEAP_ID, uint64_t)[row] = heap_id;
-      TH_COLUMN(table, TH_BLOCK_ADDRESS, uint64_t)[row] = block->address;
-      TH_COLUMN(table, TH_BLOCK_SIZE, uint64_t)[row] = block->size;
-      TH_COLUMN(table, TH_BLOCK_KIND, uint8_t)[row] = (uint8_t)kind_of(block->flags);
-      TH_COLUMN(table, TH_BLOCK_FLAGS, uint32_t)[row] = block->flags;
+      heap_ids[row] = heap_id;
+      addresses[row] = block->address;
+      sizes[row] = block->size;
+      kinds[row] = (uint8_t)kind_of(block->flags);
+      flags[row] = block->flags;
     }
     drop_first(records);
   }
