@@ -90,6 +90,10 @@ FACTS = {
     "no-windows": Fact(lambda: not WINDOWS and not is_fake(), "for systems without Windows' calls"),
     "linux": Fact(lambda: sys.platform == "linux", "for Linux only"),
     "elevated": Fact(lambda: is_elevated() and not is_wine(), "needs an elevated Windows process"),
+    "own-memory": Fact(
+        lambda: "asan" not in os.environ.get("LD_PRELOAD", ""),
+        "the sanitizers' own memory would be measured",
+    ),
     "shared": Fact(SHARED_ETL.is_dir, "the folder with real traces is not there"),
     "numpy": Fact(_has("numpy"), "NumPy is not installed"),
     "pyarrow": Fact(_has("pyarrow"), "pyarrow is not installed"),

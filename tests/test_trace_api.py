@@ -364,7 +364,7 @@ def test_interrupt(large: list[bytes]) -> None:
     assert sum(len(batch) for batch in trace.heap_events()) == 30_000
 
 
-@pytest.mark.needs("linux")
+@pytest.mark.needs("linux", "own-memory")
 def test_memory_is_flat() -> None:
     """A trace of 1 GB through a file object; its size does not show."""
     code = """
