@@ -284,7 +284,7 @@ def test_nothing_is_kept(fake, body):
     # One block a round would be ROUNDS blocks each time; what the interpreter keeps for itself
     # gets less and less. (Over plain malloc it counts no blocks at all.)
     results = []
-    for _ in range(6):
+    for _ in range(20):
         before = sys.getallocatedblocks()
         after = rounds(ROUNDS)
         assert after[:2] == (0, 0)
