@@ -36,7 +36,7 @@ def script(count: int = 300, stacks: bool = True, pointer_size: int = 8) -> Trac
     return made
 
 
-def wait_for(condition, seconds=20.0):
+def wait_for(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing happened"
