@@ -261,3 +261,85 @@ def test_import_is_lean() -> None:
         env={**os.environ, "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent)},
     )
     assert done.stdout.decode().strip() == "[]", done.stderr
+
+
+posix_only = pytest.mark.skipif(os.name != "posix", reason="named pipes and links of POSIX")
+EXAMPLE = Path(__file__).parent.parent / "examples" / "leaky.etl"
+
+
+@posix_only
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_what_is_no_file_is_written_to_and_never_replaced(tmp_path: Path, force: list[str]) -> None:
+    """Renaming over a device would take the device away from the whole machine."""
+    target = tmp_path / "pipe"
+    os.mkfifo(target)
+    reader = subprocess.Popen(["cat", str(target)], stdout=subprocess.PIPE)
+    try:
+        result = run("info", str(EXAMPLE), "--json", "-o", str(target), *force)
+        text, _ = reader.communicate(timeout=20)
+    finally:
+        reader.kill()
+    assert result.returncode == 0, result.stderr
+    assert target.is_fifo()
+    assert json.loads(text)["schema_version"] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+@posix_only
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("old")
+    link.symlink_to(file)
+    assert run("info", str(EXAMPLE), "-o", str(link)).returncode == exits.REFUSED
+    assert file.read_text() == "old"
+    assert run("info", str(EXAMPLE), "-o", str(link), "--force").returncode == 0
+    assert link.is_symlink()
+    assert "session" in file.read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full here")
+@pytest.mark.parametrize("words", [["info"], ["report", "--json", "--all"], ["events"]])
+def test_a_full_disk_behind_stdout_exits_6(words: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "toolhelp", *words, str(EXAMPLE)],
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent)},
+        )
+    assert result.returncode == exits.REFUSED, result.stderr
+    assert result.stderr.count(b"\n") == 1
+    assert b"output cannot be written" in result.stderr
+
+
+@posix_only
+@pytest.mark.parametrize("words", [["info"], ["report"], ["events", "--format", "csv"]])
+def test_a_closed_stdout_exits_6(words: list[str]) -> None:
+    result = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "toolhelp", *words, str(EXAMPLE)],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(toolhelp.__file__).parent.parent)},
+    )
+    assert result.returncode == exits.REFUSED, result.stderr
+    assert result.stderr == b"toolhelp: standard output is closed\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["report", "--cull"], ["check", "--max-live", "1", "--suppressions"]]
+)
+def test_a_list_that_is_no_text_exits_3(words: list[str], tmp_path: Path) -> None:
+    target = tmp_path / "binary"
+    target.write_bytes(b"\xff\xfe\x00leak")
+    result = run(*words, str(target), str(EXAMPLE))
+    assert result.returncode == exits.INPUT
+    assert str(target).encode() in result.stderr
+
+
+def test_the_damaged_one_of_two_traces_is_named(tmp_path: Path) -> None:
+    target = tmp_path / "text.etl"
+    target.write_text("no trace")
+    result = run("diff", str(EXAMPLE), str(target))
+    assert result.returncode == exits.INPUT
+    assert b"text.etl: this is not an event trace" in result.stderr

@@ -12,7 +12,7 @@ import click
 from ..report import units
 from . import exits
 from .filters import PERCENT, SIZE, filter_options, words
-from .output import opened, output_options
+from .output import opened, output_options, read_text
 from .report import analyzed
 from .tables import plain
 from .trace import trace_options
@@ -133,8 +133,7 @@ def _suppressions(path: str | None) -> list[Any]:
 
     if path is None:
         return []
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    text = read_text(path)
     try:
         return parse_suppressions(text, path)
     except ValueError as error:

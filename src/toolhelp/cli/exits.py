@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import tempfile
@@ -29,6 +30,14 @@ NOT_HERE = 5
 REFUSED = 6
 FAULT = 70
 INTERRUPTED = 130
+
+
+# Only a write fails so.
+_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG")} - {None}
+
+
+class _Nowhere(io.TextIOWrapper):
+    """What stands for a standard output that was closed before we began."""
 
 
 class OutputFailed(Exception):
@@ -60,6 +69,10 @@ def run(body: Callable[[], Any]) -> int:
     except OSError as error:
         if _is_closed_pipe(error):
             return _closed_pipe()
+        if error.errno in _NO_ROOM and error.filename is None:
+            say(f"the output cannot be written: {error.strerror}")
+            _closed_pipe()
+            return REFUSED
         say(_sentence(error))
         return _code_of(error)
     except (CorruptTrace, InputFailed, OutputFailed) as error:
@@ -84,6 +97,8 @@ def say(sentence: str) -> None:
 
 def prepare_streams() -> None:
     """Output is UTF-8 when it goes to a file or a pipe; a terminal gets what it can show."""
+    if sys.stdout is None:
+        sys.stdout = _Nowhere(open(os.devnull, "wb"), encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is None:
@@ -92,6 +107,11 @@ def prepare_streams() -> None:
             reconfigure(errors="replace")
         else:
             reconfigure(encoding="utf-8", errors="replace")
+
+
+def stdout_is_closed() -> bool:
+    """Whether a result that goes to standard output would be lost."""
+    return isinstance(sys.stdout, _Nowhere)
 
 
 def _sentence(error: OSError) -> str:

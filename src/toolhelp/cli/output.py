@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,7 +12,8 @@ from typing import IO, Any, TypeVar
 
 import click
 
-from .exits import OutputFailed
+from . import exits
+from .exits import InputFailed, OutputFailed
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -27,21 +29,31 @@ def output_options(function: _F) -> _F:
 @contextlib.contextmanager
 def opened(output: str | None, force: bool, binary: bool = False) -> Iterator[IO[Any]]:
     """The stream of the result. A file is written under another name and renamed at the end, so
-    that a failure leaves nothing behind and an old file as it was."""
+    that a failure leaves nothing behind and an old file as it was. A device or a named pipe is
+    written to, and never replaced; a link stays a link, what it leads to is replaced."""
     if output is None:
+        if exits.stdout_is_closed():
+            raise OutputFailed("standard output is closed")
         yield sys.stdout.buffer if binary else sys.stdout
         return
-    if not force and os.path.exists(output):
+    special = _is_special(output)
+    if not force and not special and os.path.lexists(output):
         raise OutputFailed(f"{output} exists already; --force replaces it")
-    folder = os.path.dirname(os.path.abspath(output))
+    mode, encoding = ("wb", None) if binary else ("w", "utf-8")
+    newline = None if binary else "\n"
     temporary = None
     try:
+        if special:
+            with open(output, mode, encoding=encoding, newline=newline) as stream:
+                yield stream
+            return
+        final = os.path.realpath(output)
+        folder = os.path.dirname(final)
         descriptor, temporary = tempfile.mkstemp(prefix=".toolhelp-", dir=folder)
-        mode, encoding = ("wb", None) if binary else ("w", "utf-8")
-        with open(descriptor, mode, encoding=encoding, newline=None if binary else "\n") as stream:
+        with open(descriptor, mode, encoding=encoding, newline=newline) as stream:
             yield stream
         _permit(temporary)
-        os.replace(temporary, output)
+        os.replace(temporary, final)
         temporary = None
     except OSError as error:
         if getattr(error, "winerror", None) is not None and error.filename is None:
@@ -51,6 +63,24 @@ def opened(output: str | None, force: bool, binary: bool = False) -> Iterator[IO
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def _is_special(path: str) -> bool:
+    """Whether there is something at `path` that is neither a file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def read_text(path: str) -> str:
+    """The text of a file that somebody named; `InputFailed` when it is no text."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read()
+    except UnicodeDecodeError:
+        raise InputFailed(f"{path} is not a text in UTF-8") from None
 
 
 def _permit(path: str) -> None:

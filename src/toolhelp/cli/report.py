@@ -14,7 +14,7 @@ import click
 from ..errors import CorruptTrace
 from . import exits, progress
 from .filters import filter_options, words
-from .output import opened, output_options
+from .output import opened, output_options, read_text
 from .tables import plain
 from .trace import open_file, trace_options
 
@@ -83,9 +83,8 @@ def _cull(word: str) -> list[Any]:
         return default_cull()
     if word == "none":
         return []
-    with open(word, encoding="utf-8") as file:
-        lines = (line.strip() for line in file)
-        return [Pattern(line) for line in lines if line and not line.startswith("#")]
+    lines = (line.strip() for line in read_text(word).splitlines())
+    return [Pattern(line) for line in lines if line and not line.startswith("#")]
 
 
 def _width(stream: IO[Any]) -> int:

@@ -12,6 +12,7 @@ from typing import IO, Any, TypeVar
 
 import click
 
+from ..errors import CorruptTrace
 from ..trace import Trace, open_trace
 from . import exits, progress
 from .output import opened, output_options
@@ -57,7 +58,11 @@ def trace_options(function: _F) -> _F:
 def open_file(file: str, threads: int | None, max_expand: int, member: str | None) -> Trace:
     """The trace of the command line; `-` is standard input."""
     source: Any = sys.stdin.buffer if file == "-" else file
-    return open_trace(source, threads=threads, max_expand=max_expand, member=member)
+    try:
+        return open_trace(source, threads=threads, max_expand=max_expand, member=member)
+    except CorruptTrace as error:
+        name = "standard input" if file == "-" else file
+        raise exits.InputFailed(f"{name}: {error}") from None
 
 
 @click.command()
