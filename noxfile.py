@@ -59,6 +59,9 @@ ONLY_NATIVE = (
     "test_workflows.py",
 )
 
+# What the native ground shows about them is not different over the fake system.
+NOT_OVER_THE_FAKE = ("test_report_command.py", "test_trace_cli.py", "test_examples.py")
+
 
 class Place:
     """The environment the grounds run in, and what the words after `--` ask for."""
@@ -122,6 +125,8 @@ class Place:
             words += ["-n", "2", "--dist", "loadfile"]
         if name != "native":
             words += [f"--ignore=tests/{file}" for file in ONLY_NATIVE]
+        if name in ("fake", "sanitizers"):
+            words += [f"--ignore=tests/{file}" for file in NOT_OVER_THE_FAKE]
         launcher = before or (self.python,)
         limit = max(900, 3 * GROUNDS[name].budget)
         command = [*launcher, "-m", "pytest", "-q", *words, *self.pytest_words]
