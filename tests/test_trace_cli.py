@@ -71,7 +71,7 @@ def test_info_json(path: str) -> None:
 
 def test_info_text(path: str) -> None:
     done = run("info", path)
-    text = done.stdout.decode()
+    text = done.stdout.decode().replace("\r\n", "\n")
     assert done.returncode == 0
     assert "session     Größe \N{GRINNING FACE}\n" in text
     assert "system      Windows 10.0.19041, 1 processors, 64-bit\n" in text
