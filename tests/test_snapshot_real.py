@@ -160,6 +160,7 @@ def text_of(digits: str) -> str:
 
 @pytest.mark.skipif(not PLAIN_WALK.exists(), reason="plain_walk.exe is not built here")
 def test_rows_equal_a_plain_c_walk():
+    agreed = set()  # processes whose whole rows were equal once
     for _ in range(200):
         before = th.snapshot()
         done = subprocess.run(
@@ -184,7 +185,8 @@ def test_rows_equal_a_plain_c_walk():
         assert {row[0] for row in lasting} <= processes.keys()
         for row in lasting:
             assert (*row[:3], row[4]) == (*processes[row[0]][:3], processes[row[0]][4])
-        if all(processes[row[0]] == row for row in lasting):
+        agreed |= {row[0] for row in lasting if processes[row[0]] == row}
+        if lasting and {row[0] for row in lasting} <= agreed:
             return
     pytest.fail("no two walks agreed in 200 attempts")
 
