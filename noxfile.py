@@ -45,6 +45,7 @@ DEMO_LINES = 7
 # come out the same wherever they run: once is enough.
 ONLY_NATIVE = (
     "test_decompress.py",
+    "test_etl_clock.py",
     "test_etl_memory.py",
     "test_etl_stream.py",
     "test_etlmaker.py",
@@ -54,6 +55,7 @@ ONLY_NATIVE = (
     "test_ledger_random.py",
     "test_ledger_trace.py",
     "test_report_page.py",
+    "test_shipped.py",
     "test_trace_real.py",
     "test_trace_synthetic.py",
     "test_workflows.py",
@@ -61,6 +63,9 @@ ONLY_NATIVE = (
 
 # What the native ground shows about them is not different over the fake system.
 NOT_OVER_THE_FAKE = ("test_report_command.py", "test_trace_cli.py", "test_examples.py")
+
+# Programs of their own, which bring their own sanitizers.
+NOT_SANITIZED = ("test_threads.py",)
 
 
 class Place:
@@ -127,6 +132,8 @@ class Place:
             words += [f"--ignore=tests/{file}" for file in ONLY_NATIVE]
         if name in ("fake", "sanitizers"):
             words += [f"--ignore=tests/{file}" for file in NOT_OVER_THE_FAKE]
+        if name == "sanitizers":
+            words += [f"--ignore=tests/{file}" for file in NOT_SANITIZED]
         launcher = before or (self.python,)
         limit = max(900, 3 * GROUNDS[name].budget)
         command = [*launcher, "-m", "pytest", "-q", *words, *self.pytest_words]
@@ -220,14 +227,14 @@ def native(place: Place) -> None:
     place.pytest("native", parallel=True)
 
 
-@ground(150, meets="fake shared numpy pyarrow")
+@ground(90, meets="fake shared numpy pyarrow")
 def fake(place: Place) -> None:
     """The suite over the fake system, on which every call can be made to fail."""
     place.package()
     place.pytest("fake", env={"PYTHONPATH": place.fake()}, parallel=True)
 
 
-@ground(180, meets="fake shared")
+@ground(160, meets="fake shared")
 def sanitizers(place: Place) -> None:
     """The suite over the fake system, built with address and undefined-behaviour sanitizers."""
     if not LINUX:
@@ -291,12 +298,12 @@ def provide_wine(place: Place) -> list[str]:
     return start
 
 
-@ground(150, meets="wine shared")
+@ground(200, meets="wine shared")
 def wine(place: Place) -> None:
     """The suite over the shipped Windows extension, in a Windows Python under Wine."""
     start = provide_wine(place)
     audit(place, "tests/_build/wine/toolhelp/_core.pyd")
-    place.pytest("wine", *start)
+    place.pytest("wine", *start, parallel=True)
 
 
 @ground(120)

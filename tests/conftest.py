@@ -216,6 +216,8 @@ def fake(request):
     core.fake_reset()
     if core.fake_live_blocks():
         gc.collect()
+    # What is there by now is no litter of this test: its many collections need not look at it.
+    gc.freeze()
     blocks = core.fake_live_blocks()
     yield core
     core.fake_hook(None)

@@ -1,4 +1,4 @@
-"""Builds the fuzz targets with clang and runs each for a while.
+"""Builds the fuzz targets with clang and runs each for a while, two at a time.
 
     python tests/fuzz/run.py --seconds 60 [--target trace] [--keep DIR] [--more FOLDER]
 
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
@@ -75,13 +76,15 @@ def main() -> int:
     if not clang:
         print("clang is not here: nothing was run", file=sys.stderr)
         return 3
-    sound = True
-    with tempfile.TemporaryDirectory() as folder:
-        for target in arguments.target or sorted(TARGETS):
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as two:
+
+        def attempt(target: str) -> bool:
             program = Path(folder) / target
             build(clang, target, program)
-            sound = run(target, program, Path(folder), arguments) and sound
-    return 0 if sound else 1
+            return run(target, program, Path(folder), arguments)
+
+        sound = list(two.map(attempt, arguments.target or sorted(TARGETS)))
+    return 0 if all(sound) else 1
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ PACKAGES = [
     "psutil>=7",
     "pytest>=8.3",
     "pytest-benchmark>=5",
+    "pytest-xdist>=3.6",
     "rich>=13",
     "tlhelp32==0.1.0",
 ]
