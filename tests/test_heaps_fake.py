@@ -104,10 +104,69 @@ def test_a_walk_that_fails_in_the_middle_gives_nothing(machine):
         th.heap_blocks(H1)
 
 
-def test_no_memory_for_the_records(machine):
-    machine.fake_fail("VirtualAlloc", code=8)
+ADDRESSES, MEMORY = "VirtualAlloc", "VirtualAlloc of reserved pages"
+
+
+@pytest.mark.parametrize("function", [ADDRESSES, MEMORY])
+def test_no_pages_for_the_columns(machine, function):
+    machine.fake_fail(function, code=8, persist=True)
     with pytest.raises(MemoryError):
         th.heap_blocks(H1)
+
+
+def many_blocks(machine, count):
+    heap = 0x10000000
+    blocks = [(heap + 16 * i + 16, i % 5000, (1, FREE, UNCOMMITTED)[i % 3]) for i in range(count)]
+    machine.fake_heap(OWN, heap, 0, blocks)
+    kinds = ("busy", "free", "uncommitted")
+    return heap, [(heap, a, s, kinds[i % 3], (4, 0, 2)[i % 3], 0, False)
+                  for i, (a, s, _) in enumerate(blocks)]  # fmt: skip
+
+
+def wanted_pages(machine):
+    calls = machine.fake_calls()
+    return calls[ADDRESSES], calls[MEMORY] / 7
+
+
+# Around where a table keeps the pages, and where they get more memory.
+@pytest.mark.parametrize("count", [4095, 4096, 4097, 16383, 16384, 16385, 70_000])
+def test_columns_of_many_blocks(machine, count):
+    heap, rows = many_blocks(machine, count)
+    blocks = th.heap_blocks(heap)
+    assert [tuple(b) for b in blocks] == rows
+    assert [tuple(b) for b in blocks[count - 3 :]] == rows[-3:]
+    steps = 1 + sum(count > 4096 << i for i in range(6))
+    assert wanted_pages(machine) == (1, steps)
+
+
+def test_few_addresses_make_the_columns_move(machine):
+    heap, rows = many_blocks(machine, 200_000)
+    machine.fake_fail(ADDRESSES, times=6, code=8)
+    assert [tuple(b) for b in th.heap_blocks(heap)] == rows
+    # 4 Mi rows were refused and all halves down to 128 Ki; 64 Ki, 128 Ki and 256 Ki were given.
+    assert wanted_pages(machine)[0] == 9
+
+
+def test_columns_with_every_call_for_memory_failing(machine):
+    heap, rows = many_blocks(machine, 70_000)
+    machine.fake_fail(ADDRESSES, times=6, code=8)
+    whole = th.heap_blocks(heap)
+    assert [tuple(b) for b in whole] == rows
+    for nth in range(1, machine.fake_calls()[MEMORY] + 1):
+        machine.fake_fail(ADDRESSES, times=6, code=8)
+        machine.fake_fail(MEMORY, nth=nth, code=8)
+        with pytest.raises(MemoryError):
+            th.heap_blocks(heap)
+    machine.fake_fail(ADDRESSES, times=6, code=8)
+    assert th.heap_blocks(heap) == whole
+
+
+def test_no_addresses_to_move_to(machine):
+    heap, _ = many_blocks(machine, 70_000)
+    machine.fake_fail(ADDRESSES, times=6, code=8)
+    machine.fake_fail(ADDRESSES, nth=8, code=8)
+    with pytest.raises(MemoryError):
+        th.heap_blocks(heap)
 
 
 @pytest.mark.parametrize(

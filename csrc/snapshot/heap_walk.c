@@ -1,5 +1,6 @@
 #include "snapshot/heap_walk.h"
 
+#include "snapshot/block_columns.h"
 #include "sys/sys.h"
 
 #include <string.h>
@@ -61,18 +62,12 @@ th_status th_own_heaps(th_table *table, th_failure *failure) {
 
 /* ===== the walk =================================================================== */
 
-static th_block_kind kind_of(uint32_t flags) {
-  return flags & TH_WALK_REGION        ? TH_KIND_REGION
-         : flags & TH_WALK_UNCOMMITTED ? TH_KIND_UNCOMMITTED
-         : flags & TH_WALK_BUSY        ? TH_KIND_BUSY
-                                       : TH_KIND_FREE;
-}
-
 /* Takes one entry of the walk. It runs under the lock of the heap and must neither allocate from
    it nor wait for anyone; false: no memory. */
 typedef bool (*entry_sink)(void *context, const th_walk_entry *entry);
 
-static th_status walk(uintptr_t heap, entry_sink sink, void *context, th_failure *failure) {
+/* Inlined, so that the sink is: it is called for every block. */
+TH_INLINE th_status walk(uintptr_t heap, entry_sink sink, void *context, th_failure *failure) {
   const uint32_t pid = th_sys_current_pid();
   th_walk_entry entry;
   size_t count = 0;
@@ -97,89 +92,10 @@ static th_status walk(uintptr_t heap, entry_sink sink, void *context, th_failure
   return TH_OK;
 }
 
-/* ===== blocks, kept outside of every heap while it is locked ====================== */
-
-typedef struct record {
-  uintptr_t address;
-  uint32_t size, flags;
-} record;
-
-/* Runs of records in memory of their own, each twice as large as the one before up to a limit. */
-typedef struct chunk {
-  struct chunk *next;
-  size_t count, capacity;
-  record records[];
-} chunk;
-
-#define FIRST_CHUNK ((size_t)256 << 10)
-#define LARGEST_CHUNK ((size_t)16 << 20)
-
-typedef struct recorder {
-  chunk *first, *last;
-  size_t total;
-} recorder;
-
-static bool new_chunk(recorder *records) {
-  size_t bytes = FIRST_CHUNK;
-  if (records->last) {
-    bytes = sizeof(chunk) + records->last->capacity * sizeof(record);
-    bytes = bytes * 2 < LARGEST_CHUNK ? bytes * 2 : LARGEST_CHUNK;
-  }
-  chunk *made = th_sys_pages_take(bytes);
-  if (!made)
-    return false;
-  made->next = NULL;
-  made->count = 0;
-  made->capacity = (bytes - sizeof *made) / sizeof(record);
-  if (records->last)
-    records->last->next = made;
-  else
-    records->first = made;
-  records->last = made;
-  return true;
-}
+/* ===== blocks ===================================================================== */
 
 static bool record_entry(void *context, const th_walk_entry *entry) {
-  recorder *records = context;
-  chunk *last = records->last;
-  if ((!last || last->count == last->capacity)) {
-    if (!new_chunk(records))
-      return false;
-    last = records->last;
-  }
-  last->records[last->count++] = (record){entry->address, entry->size, entry->flags};
-  records->total++;
-  return true;
-}
-
-static void drop_first(recorder *records) {
-  chunk *first = records->first;
-  records->first = first->next;
-  th_sys_pages_drop(first);
-}
-
-/* Moves the records into the table, whose room is there; each chunk goes once it is copied. */
-static void fill(recorder *records, uint64_t heap_id, th_table *table) {
-  /* Held here, as each store of a byte might otherwise change them. */
-  uint64_t *heap_ids = TH_COLUMN(table, TH_BLOCK_HEAP_ID, uint64_t);
-  uint64_t *addresses = TH_COLUMN(table, TH_BLOCK_ADDRESS, uint64_t);
-  uint64_t *sizes = TH_COLUMN(table, TH_BLOCK_SIZE, uint64_t);
-  uint8_t *kinds = TH_COLUMN(table, TH_BLOCK_KIND, uint8_t);
-  uint32_t *flags = TH_COLUMN(table, TH_BLOCK_FLAGS, uint32_t);
-  size_t row = 0;
-  while (records->first) {
-    const chunk *from = records->first;
-    for (size_t i = 0; i < from->count; i++, row++) {
-      const record *block = &from->records[i];
-      heap_ids[row] = heap_id;
-      addresses[row] = block->address;
-      sizes[row] = block->size;
-      kinds[row] = (uint8_t)kind_of(block->flags);
-      flags[row] = block->flags;
-    }
-    drop_first(records);
-  }
-  table->count = row;
+  return th_block_columns_add(context, entry);
 }
 
 /* HeapLock and HeapWalk crash on what is no heap, so the id must be in the list. */
@@ -198,26 +114,20 @@ static th_status check_heap(uint64_t heap_id, th_failure *failure) {
 }
 
 th_status th_own_heap_blocks(uint64_t heap_id, th_table **blocks, th_failure *failure) {
-  recorder records = {0};
-  th_table *table = NULL;
+  th_block_columns columns = {.heap_id = heap_id};
   th_status status = check_heap(heap_id, failure);
   if (status == TH_OK)
-    status = walk((uintptr_t)heap_id, record_entry, &records, failure);
-  if (status == TH_OK && !(table = th_table_new(&th_heap_block_schema, records.total, NULL)))
-    status = th_fail_memory(failure);
-  if (status == TH_OK) {
-    fill(&records, heap_id, table);
-    *blocks = table;
-  }
-  while (records.first)
-    drop_first(&records);
+    status = walk((uintptr_t)heap_id, record_entry, &columns, failure);
+  if (status == TH_OK)
+    status = th_block_columns_finish(&columns, blocks, failure);
+  th_block_columns_free(&columns);
   return status;
 }
 
 /* ===== totals ===================================================================== */
 
 static bool total_entry(void *context, const th_walk_entry *entry) {
-  th_block block = {.address = entry->address, .size = entry->size, .kind = kind_of(entry->flags)};
+  th_block block = {.address = entry->address, .size = entry->size, .kind = th_block_kind_of(entry->flags)};
   block.busy = block.kind == TH_KIND_BUSY;
   if (block.kind == TH_KIND_REGION)
     block.committed = entry->of.region.committed;

@@ -20,9 +20,13 @@ uint32_t th_sys_heap_walk(uintptr_t heap, th_walk_entry *entry) {
   (void)heap, (void)entry;
   return NONE;
 }
-void *th_sys_pages_take(size_t size) {
+void *th_sys_pages_reserve(size_t size) {
   (void)size;
   return NULL;
+}
+bool th_sys_pages_commit(void *part, size_t size) {
+  (void)part, (void)size;
+  return false;
 }
 void th_sys_pages_drop(void *pages) { (void)pages; }
 

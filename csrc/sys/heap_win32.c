@@ -41,8 +41,12 @@ uint32_t th_sys_heap_walk(uintptr_t heap, th_walk_entry *entry) {
   return HeapWalk((HANDLE)heap, (PROCESS_HEAP_ENTRY *)(void *)entry) ? 0 : GetLastError();
 }
 
-void *th_sys_pages_take(size_t size) {
-  return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+void *th_sys_pages_reserve(size_t size) {
+  return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_READWRITE);
+}
+
+bool th_sys_pages_commit(void *part, size_t size) {
+  return VirtualAlloc(part, size, MEM_COMMIT, PAGE_READWRITE) != NULL;
 }
 
 void th_sys_pages_drop(void *pages) {

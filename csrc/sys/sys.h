@@ -172,8 +172,10 @@ typedef struct th_walk_entry {
 
 /* HeapWalk: zero `entry` to start; TH_ERROR_NO_MORE_ITEMS at the end. */
 uint32_t th_sys_heap_walk(uintptr_t heap, th_walk_entry *entry);
-/* Memory that is of no heap: VirtualAlloc and VirtualFree. NULL: there is none. */
-void *th_sys_pages_take(size_t size);
+/* Memory that is of no heap: VirtualAlloc sets addresses aside (NULL: there are none), then gives
+   parts of them zeroed memory (false: there is none). VirtualFree takes all of it back. */
+void *th_sys_pages_reserve(size_t size);
+bool th_sys_pages_commit(void *part, size_t size);
 void th_sys_pages_drop(void *pages);
 
 /* --- heaps of another process (ntdll, not documented) ---------------------------------------- */

@@ -56,6 +56,21 @@ failed:
   return NULL;
 }
 
+th_table *th_table_of_block(const th_schema *schema, void *const *data, size_t count,
+                            size_t capacity, th_table_block block) {
+  th_table *table = th_mem_zero(sizeof *table);
+  if (!table)
+    return NULL;
+  th_refcount_init(&table->references);
+  table->schema = schema;
+  table->count = count;
+  table->capacity = capacity;
+  table->block = block;
+  for (size_t field = 0; field < schema->field_count; field++)
+    table->columns[field].data = data[field];
+  return table;
+}
+
 void th_table_take(th_table *table) { th_refcount_take(&table->references); }
 
 void th_table_drop(th_table *table) {
@@ -63,17 +78,22 @@ void th_table_drop(th_table *table) {
     return;
   for (size_t field = 0; field < table->schema->field_count; field++) {
     th_column *column = &table->columns[field];
-    th_mem_free(column->data);
+    if (!table->block.memory)
+      th_mem_free(column->data);
     th_mem_free(column->valid);
     th_dictionary_drop(column->dictionary);
     th_vec_free(&column->pool);
   }
+  if (table->block.memory)
+    table->block.drop(table->block.memory);
   th_mem_free(table);
 }
 
 bool th_table_reserve(th_table *table, size_t wanted) {
   if (wanted <= table->capacity && table->capacity)
     return true;
+  if (table->block.memory)
+    return false;
   size_t capacity = table->capacity ? table->capacity : (wanted ? wanted : 1);
   while (capacity < wanted) {
     if (capacity > SIZE_MAX / 4)

@@ -22,11 +22,18 @@ typedef struct th_column {
   TH_VEC(uint8_t) pool;      /* BYTES and ADDRESSES only */
 } th_column;
 
+/* Memory that all the columns of a table lie in, and how it goes. */
+typedef struct th_table_block {
+  void *memory;
+  void (*drop)(void *memory);
+} th_table_block;
+
 typedef struct th_table {
   th_refcount references;
   const th_schema *schema;
   size_t count;    /* rows filled */
   size_t capacity; /* rows there is room for */
+  th_table_block block; /* NULL: each column is the allocator's */
   th_column columns[TH_MAX_FIELDS];
 } th_table;
 
@@ -34,6 +41,11 @@ typedef struct th_table {
    gets a dictionary of its own unless `dictionary` is given, which then serves all of them. */
 TH_NODISCARD th_table *th_table_new(const th_schema *schema, size_t capacity,
                                     th_dictionary *dictionary);
+/* A table of `count` rows that were written elsewhere: column by column at `data`, all within
+   `block`, which it takes over. For schemas without TEXT, BYTES and ADDRESSES. Such a table cannot
+   grow beyond `capacity`. NULL when there is no memory, and then the block is still the caller's. */
+TH_NODISCARD th_table *th_table_of_block(const th_schema *schema, void *const *data, size_t count,
+                                         size_t capacity, th_table_block block);
 void th_table_take(th_table *table);
 void th_table_drop(th_table *table); /* NULL is fine */
 

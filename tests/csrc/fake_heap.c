@@ -108,12 +108,21 @@ uint32_t th_sys_heap_walk(uintptr_t id, th_walk_entry *entry) {
   return code;
 }
 
-void *th_sys_pages_take(size_t size) {
+void *th_sys_pages_reserve(size_t size) {
   FAKE_CALL(call, "VirtualAlloc");
-  void *pages = fake_begin(&call, 0) == 0 ? malloc(size) : NULL;
+  void *pages = fake_begin(&call, 0) == 0 ? calloc(1, size) : NULL;
   fake.live_blocks += pages != NULL;
   fake_end();
   return pages;
+}
+
+bool th_sys_pages_commit(void *part, size_t size) {
+  FAKE_CALL(call, "VirtualAlloc of reserved pages");
+  bool there = fake_begin(&call, 0) == 0;
+  if (!part || size % 4096)
+    fake_fault("%zu bytes are no whole pages", size);
+  fake_end();
+  return there;
 }
 
 void th_sys_pages_drop(void *pages) {
