@@ -68,13 +68,35 @@ def test_wrong_words_exit_2(words: list[str]) -> None:
 
 
 @pytest.mark.skipif(HAS_SNAPSHOTS, reason="this system has snapshots")
-@pytest.mark.parametrize("word", ["ps", "threads", "modules"])
-def test_elsewhere_exits_5_and_says_what_is_possible(word: str) -> None:
-    done = run(word)
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("ps", "Looking at processes, threads and modules"),
+        ("threads 5", "Looking at processes, threads and modules"),
+        ("modules", "Looking at processes, threads and modules"),
+        ("tree", "Looking at processes, threads and modules"),
+        ("who-uses a.dll", "Looking at processes, threads and modules"),
+        ("snapshot -o not-written", "Looking at processes, threads and modules"),
+        ("watch", "Looking at processes, threads and modules"),
+        ("heaps", "Looking at the heaps of processes"),
+        ("blocks", "Looking at the heaps of processes"),
+        ("heaps 5 --allow-injection", "Tracing or looking into another process"),
+        ("live --pid 5", "Recording and watching heap traces"),
+        ("live -- a.exe", "Recording and watching heap traces"),
+        ("record --exe a.exe -o not-written", "Recording and watching heap traces"),
+        ("record -o not-written -- a.exe", "Recording and watching heap traces"),
+        ("record --pid 5 -o not-written", "Tracing or looking into another process"),
+        ("sessions", "Recording and watching heap traces"),
+        ("sessions --stop a", "Recording and watching heap traces"),
+        ("sessions --stop-stale", "Recording and watching heap traces"),
+    ],
+)
+def test_elsewhere_exits_5_and_says_what_is_possible(words: str, what: str) -> None:
+    done = run(*words.split())
     assert (done.returncode, done.stdout) == (5, b"")
     said = done.stderr.decode()
     assert said.count("\n") == 1
-    assert "needs Windows" in said
+    assert said.startswith(f"toolhelp: {what} needs Windows; on ")
     assert ".etl" in said
 
 

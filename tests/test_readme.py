@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import toolhelp
-from toolhelp import cli
+from toolhelp.cli import commands
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_commands_exist() -> None:
     ]
     words = {part.split()[0] for line in lines for part in line.split("|") if part.split()}
     assert words
-    assert words <= set(cli.COMMANDS)
+    assert words <= set(commands.COMMANDS)
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:docs|benchmarks)/[\w.-]+)`", TEXT))))

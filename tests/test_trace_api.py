@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -177,7 +178,8 @@ def test_archives_that_cannot_be_read(data: bytes) -> None:
     with pytest.raises(th.CorruptTrace, match=r"holds no \.etl"):
         th.open_trace(zipped(readme=b"x"))
     two = zipped(a_etl=data, b_etl=data)
-    with pytest.raises(th.CorruptTrace, match=r"several traces.*a\.etl, b\.etl"):
+    several = r"several traces; choose one with --member \(member=\): a\.etl, b\.etl"
+    with pytest.raises(th.CorruptTrace, match=several):
         th.open_trace(two)
     with th.open_trace(two, member="b.etl") as trace:
         assert len(heap_rows(trace)) == 3
@@ -189,6 +191,21 @@ def test_archives_that_cannot_be_read(data: bytes) -> None:
         th.open_trace(zipped(t_etl=data)[:-30])
     with pytest.raises(th.CorruptTrace, match="compound file"):
         th.open_trace(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+
+
+def test_what_is_no_trace_says_what_is(data: bytes, tmp_path: Path) -> None:
+    for wrong in (3.5, None, 7, [data], object()):
+        said = f"a trace is a path, bytes, .*binary file object, not {type(wrong).__name__}"
+        with pytest.raises(TypeError, match=said):
+            th.open_trace(wrong)  # type: ignore[arg-type]
+
+
+def test_member_needs_an_archive(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.etl"
+    path.write_bytes(data)
+    for source in (path, data, io.BytesIO(data), Pipe(data), gzip.compress(data)):
+        with pytest.raises(ValueError, match=r"chooses a file of a \.zip or \.diagsession"):
+            th.open_trace(source, member="a.etl")
 
 
 def test_ceilings_of_archives(data: bytes) -> None:
@@ -295,6 +312,33 @@ def test_threads(large: list[bytes]) -> None:
     assert sorted(counts) == sorted([expected // 3] * 2 + [expected] * 6)
 
 
+@pytest.mark.parametrize("what", ["heap_events", "events", "blocks"])
+def test_threads_share_an_iterator(large: list[bytes], what: str) -> None:
+    """Each Table goes to one of them; none is lost, none comes twice."""
+    trace = th.open_trace(Repeated(large, 2))
+    expected = [table.to_dict() for table in getattr(trace, what)()]
+    batches = getattr(trace, what)()
+    taken: list[Any] = []
+    workers = [threading.Thread(target=lambda: taken.extend(batches)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    found = [table.to_dict() for table in taken]
+    assert len(found) == len(expected) > 1
+    assert all(table in expected for table in found)
+    assert sum(map(len, taken)) == sum(len(next(iter(table.values()))) for table in expected)
+    assert next(batches, None) is None
+
+
+def test_asked_from_within(data: bytes) -> None:
+    """An iterator that waited for itself would wait for ever."""
+    trace = th.open_trace(data, threads=0)
+    batches = trace.heap_events(progress=lambda done, size: next(batches))
+    with pytest.raises(ValueError, match="already executing"):
+        list(batches)
+
+
 def test_closed(data: bytes) -> None:
     trace = th.open_trace(data)
     assert repr(trace) == f"<toolhelp.Trace of 'memory', {len(data):,} bytes>"
@@ -329,8 +373,12 @@ def test_kinds(data: bytes) -> None:
         )
         assert struct.unpack("<QII2Q", stack.payload) == (T0 + 20, 4242, 5000, 0x7FF1, 0x7FF2)
         assert list(trace.events("lost")) == []
-        with pytest.raises(ValueError, match="unknown kind 'heaps'"):
+        some = "unknown kind 'heaps'; known are heap, heap.alloc ..., stack, process, thread, "
+        with pytest.raises(ValueError, match=re.escape(some)):
             trace.events("heaps")
+        every = "known are heap, heap.create, heap.alloc, .*heap.walk, heap.other$"
+        with pytest.raises(ValueError, match=every):
+            trace.events("heap.nope")
 
 
 def test_progress(large: list[bytes]) -> None:

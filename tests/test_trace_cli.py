@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -95,7 +96,25 @@ def test_exit_codes(tmp_path: Path, path: str) -> None:
     assert run("info").returncode == 2
     assert run("events", path, "--kind", "heaps").returncode == 2
     assert run("events", path, "--format", "xml").returncode == 2
-    assert run("info", path, "--max-expand", "many").returncode == 2
+    many = run("info", path, "--max-expand", "many")
+    assert many.returncode == 2
+    assert b"'many' is not a size; say 4096, 10MB or 64KiB" in many.stderr
+    member = run("info", path, "--member", "a.etl")
+    assert (member.returncode, member.stdout) == (2, b"")
+    assert b"chooses a file of a .zip or .diagsession" in member.stderr
+    nope = run("events", path, "--kind", "heap.nope")
+    assert (nope.returncode, nope.stdout) == (2, b"")
+    assert b"heap.contract, heap.lock, heap.unlock, heap.validate" in nope.stderr
+
+
+def test_sizes_mean_the_same_everywhere(path: str, tmp_path: Path) -> None:
+    """1 MB is a million bytes, 1 MiB 1,048,576, whichever option takes it."""
+    packed = tmp_path / "t.etl.gz"
+    for word, most in (("1kB", 1000), ("1KiB", 1024), ("1k", 1000), ("1.5Ki", 1536)):
+        packed.write_bytes(gzip.compress(os.urandom(most + 1)))
+        done = run("info", os.fspath(packed), "--max-expand", word)
+        assert done.returncode == 3
+        assert f"more than {most:,} bytes".encode() in done.stderr
 
 
 def test_events_csv_and_json(path: str) -> None:

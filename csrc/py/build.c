@@ -1,21 +1,13 @@
-/* Tables made of what was read from a file: nothing in it is believed before it was checked. */
+/* Tables made of what was read from a file or a pickle: nothing in it is believed before it was
+   checked. */
 #include "py/core.h"
-
-#include "snapshot/error_rows.h"
-#include "snapshot/heap_rows.h"
-#include "snapshot/rows.h"
 
 #include <string.h>
 
-static const th_schema *const known[] = {&th_process_schema, &th_identified_process_schema,
-                                         &th_thread_schema,  &th_module_schema,
-                                         &th_heap_schema,    &th_heap_sizes_schema,
-                                         &th_error_schema};
-
-static const th_schema *find_schema(const char *name) {
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strcmp(known[i]->name, name) == 0)
-      return known[i];
+static const th_schema *find_schema(const th_core_state *state, const char *name) {
+  for (size_t i = 0; i < state->row_type_count; i++)
+    if (strcmp(state->row_types[i].schema->name, name) == 0)
+      return state->row_types[i].schema;
   PyErr_Format(PyExc_ValueError, "no table is of kind '%s'", name);
   return NULL;
 }
@@ -137,18 +129,45 @@ static int check_small(const th_field *field, const uint8_t *values, size_t rows
   return 0;
 }
 
-/* `column` is (bytes, validity bits or None, strings or None). */
+/* Bytes of the values of so many rows; a column with a pool has one offset more than rows. */
+static size_t data_size(th_type type, size_t rows) {
+  bool has_pool = type == TH_TYPE_BYTES || type == TH_TYPE_ADDRESSES;
+  return (rows + has_pool) * th_types[type].width;
+}
+
+static int set_pool(const th_field *field, th_column *column, PyObject *pool, size_t rows) {
+  const int64_t *offsets = column->data;
+  size_t unit = field->type == TH_TYPE_ADDRESSES ? sizeof(uint64_t) : 1;
+  Py_ssize_t size = PyObject_Size(pool);
+  if (size < 0)
+    return -1;
+  for (size_t row = 0; row < rows; row++)
+    if (offsets[row + 1] < offsets[row])
+      return wrong(field, "its offsets do not ascend");
+  if (offsets[0] != 0 || (size_t)size % unit || (size_t)offsets[rows] != (size_t)size / unit)
+    return wrong(field, "its offsets do not fit its bytes");
+  if (!th_vec_reserve(&column->pool, (size_t)size + 1)) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  column->pool.count = (size_t)size;
+  return copy_bytes(field, pool, column->pool.items, (size_t)size);
+}
+
+/* `column` is (bytes, validity bits or None, strings or bytes of a pool or None). */
 static int set_column(th_table *table, size_t number, PyObject *column, size_t rows) {
   const th_field *field = &table->schema->fields[number];
   PyObject *data, *valid, *dictionary;
   if (!PyTuple_Check(column) || !PyArg_ParseTuple(column, "OOO", &data, &valid, &dictionary))
     return PyErr_Occurred() ? -1 : wrong(field, "a tuple of three is needed");
   void *values = table->columns[number].data;
-  if (copy_bytes(field, data, values, rows * th_types[field->type].width) < 0 ||
+  if (copy_bytes(field, data, values, data_size(field->type, rows)) < 0 ||
       set_validity(field, table, number, valid, rows) < 0)
     return -1;
   if (field->type == TH_TYPE_TEXT)
     return set_text(field, table, number, dictionary, rows);
+  if (field->type == TH_TYPE_BYTES || field->type == TH_TYPE_ADDRESSES)
+    return set_pool(field, &table->columns[number], dictionary, rows);
   if (field->type == TH_TYPE_BOOL || field->type == TH_TYPE_LABEL)
     return check_small(field, values, rows);
   return 0;
@@ -156,8 +175,8 @@ static int set_column(th_table *table, size_t number, PyObject *column, size_t r
 
 PyDoc_STRVAR(build_doc,
              "build_table(kind, rows, columns, /)\n--\n\n"
-             "A Table of a kind of snapshot rows. `columns` is a tuple, in the order of the kind, "
-             "of (bytes, validity bits or None, strings or None).");
+             "A Table of a kind of rows. `columns` is a tuple, in the order of the kind, of (bytes, "
+             "validity bits or None, strings or bytes of a pool or None).");
 
 static PyObject *build_table(PyObject *module, PyObject *args) {
   th_core_state *state = th_core_state_of(module);
@@ -166,7 +185,7 @@ static PyObject *build_table(PyObject *module, PyObject *args) {
   PyObject *columns;
   if (!PyArg_ParseTuple(args, "snO!:build_table", &name, &rows, &PyTuple_Type, &columns))
     return NULL;
-  const th_schema *schema = find_schema(name);
+  const th_schema *schema = find_schema(state, name);
   if (!schema)
     return NULL;
   if (rows < 0 || rows > INT32_MAX || (size_t)PyTuple_Size(columns) != schema->field_count) {
@@ -180,7 +199,7 @@ static PyObject *build_table(PyObject *module, PyObject *args) {
                          : 0;
   if (there < 0)
     return NULL;
-  if ((size_t)there != (size_t)rows * th_types[schema->fields[0].type].width) {
+  if ((size_t)there != data_size(schema->fields[0].type, (size_t)rows)) {
     wrong(&schema->fields[0], "it has not the bytes of its rows");
     return NULL;
   }

@@ -1,5 +1,7 @@
 #include "py/table.h"
 
+#include "py/sequence.h"
+
 typedef struct column_object {
   PyObject ob_base;
   th_table_object *owner;
@@ -213,7 +215,16 @@ static PyObject *column_repr(column_object *self) {
 
 /* ===== the type =================================================================== */
 
+static PyObject *column_reduce(PyObject *self, PyObject *ignored) {
+  (void)self, (void)ignored;
+  PyErr_SetString(PyExc_TypeError, "a Column is a view of its Table and cannot be pickled: pickle "
+                                   "the Table, or list(column)");
+  return NULL;
+}
+
 static PyMethodDef column_methods[] = {
+    TH_SEQUENCE_METHODS,
+    {"__reduce__", column_reduce, METH_NOARGS, NULL},
     {"to_numpy", (PyCFunction)column_to_numpy, METH_VARARGS, to_numpy_doc}, {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef column_properties[] = {

@@ -125,8 +125,12 @@ PyObject *th_py_live_analyze(th_recording_object *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+/* The consumer goes on adding to the texts of its decoder: a table takes its own along. */
 static PyObject *table_of(th_core_state *state, th_table *rows) {
-  return rows ? th_py_table(state, rows) : PyErr_NoMemory();
+  if (rows && th_table_own_texts(rows))
+    return th_py_table(state, rows);
+  th_table_drop(rows);
+  return PyErr_NoMemory();
 }
 
 /* With the consumer held. */

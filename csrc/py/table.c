@@ -1,5 +1,6 @@
 #include "py/table.h"
 
+#include "py/sequence.h"
 #include "table/arrow.h"
 #include "table/utf8.h"
 
@@ -339,6 +340,10 @@ static PyObject *table_repr(th_table_object *self) {
 }
 
 static PyMethodDef table_methods[] = {
+    TH_SEQUENCE_METHODS,
+    {"__class_getitem__", Py_GenericAlias, METH_O | METH_CLASS,
+     "Table[Row], for annotations: a Table of such rows."},
+    {"__reduce__", (PyCFunction)th_py_table_reduce, METH_NOARGS, th_py_table_reduce_doc},
     {"take", (PyCFunction)table_take, METH_O, take_doc},
     {"to_dict", (PyCFunction)table_to_dict, METH_NOARGS, to_dict_doc},
     {"to_numpy", (PyCFunction)table_to_numpy, METH_NOARGS, to_numpy_doc},
@@ -357,7 +362,9 @@ static PyGetSetDef table_properties[] = {
 PyDoc_STRVAR(table_doc,
              "A sequence of immutable rows over columns in plain memory.\n\n"
              "t[i] is a row (a named tuple), t[a:b] a Table of the same memory, t[\"name\"] a "
-             "Column.\nRows are made when asked for. Equal when kind and all values are equal.");
+             "Column.\nRows are made when asked for. Equal when kind and all values are equal. A Table "
+             "and its rows can\nbe pickled, and so sent to other processes; text that a slice does not "
+             "use stays behind.");
 
 static PyType_Slot table_slots[] = {{Py_tp_doc, (void *)table_doc},
                                     {Py_tp_dealloc, table_dealloc},

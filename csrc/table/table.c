@@ -243,6 +243,38 @@ failed:
   return th_fail_memory(failure);
 }
 
+static bool own_texts(th_table *table, size_t field) {
+  th_column *column = &table->columns[field];
+  th_dictionary *texts = th_dictionary_new();
+  uint32_t *codes = th_mem_zero_array(table->capacity, sizeof *codes);
+  bool done = texts && codes;
+  for (size_t row = 0; done && row < table->count; row++) {
+    size_t units = 0;
+    const void *text = ""; /* a missing text is a string all the same */
+    if (th_table_is_valid(table, field, row))
+      text = th_table_text(table, field, row, &units);
+    done = th_intern_put(&texts->strings, text, units * sizeof(uint16_t), &codes[row]);
+  }
+  if (done) {
+    th_dictionary *old_texts = column->dictionary;
+    uint32_t *old_codes = column->data;
+    column->dictionary = texts;
+    column->data = codes;
+    texts = old_texts;
+    codes = old_codes;
+  }
+  th_dictionary_drop(texts);
+  th_mem_free(codes);
+  return done;
+}
+
+bool th_table_own_texts(th_table *table) {
+  for (size_t field = 0; field < table->schema->field_count; field++)
+    if (table->schema->fields[field].type == TH_TYPE_TEXT && !own_texts(table, field))
+      return false;
+  return true;
+}
+
 static bool same_value(const th_table *a, size_t a_row, const th_table *b, size_t b_row,
                        size_t field) {
   bool valid = th_table_is_valid(a, field, a_row);

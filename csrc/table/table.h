@@ -94,6 +94,9 @@ const uint8_t *th_table_pool(const th_table *table, size_t field, size_t row, si
 /* A new table of the rows `rows[0..count)` of `table`, sharing its dictionaries. */
 th_status th_table_gather(const th_table *table, const size_t *rows, size_t count, th_table **out,
                           th_failure *failure);
+/* Gives each TEXT column a dictionary of its own with the strings of its rows alone, so that nobody
+   who still adds to the one before is met. False: no memory, and every value is as it was. */
+TH_NODISCARD bool th_table_own_texts(th_table *table);
 /* Whether rows [a_first, a_first + count) of `a` hold the values of those of `b`. */
 bool th_table_equal(const th_table *a, size_t a_first, const th_table *b, size_t b_first,
                     size_t count);

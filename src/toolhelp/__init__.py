@@ -199,6 +199,12 @@ Sequence.register(Column)
 
 def __getattr__(name: str) -> object:
     if name not in _LATER:
+        # A kind of row has its name here, so that pickle finds it.
+        from . import _core
+
+        kind: object = getattr(_core, name, None)
+        if isinstance(kind, type) and issubclass(kind, tuple):
+            return kind
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 

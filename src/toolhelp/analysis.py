@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
 from ._core import Table
+from .batches import Batches
 from .names import (
     NO_CLASS,
     Frame,
@@ -107,6 +108,9 @@ class Analysis:
         self._rule_ns = rule_ns
         self.duration_ns = duration_ns
         """Length of the trace in nanoseconds: as recorded, or up to the last event."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Analysis cannot be pickled: pickle its tables, such as .stacks")
 
     def __repr__(self) -> str:
         return (
@@ -516,7 +520,7 @@ def blocks(
         raw_filter = _resolve(trace, passes, chosen, symbols, ends=False)
     length = passes.length() if chosen is not None and chosen.needs_end() else -1
     run = passes.begin()
-    return _finishing(_core.trace_blocks(run, length, raw_filter), passes, run)
+    return Batches(_finishing(_core.trace_blocks(run, length, raw_filter), passes, run))
 
 
 def _finishing(batches: Iterator[Table[Any]], passes: _Passes, run: Any) -> Iterator[Table[Any]]:

@@ -110,9 +110,16 @@ def open_input(
         return _open_file(
             cast("IO[bytes]", trace), name if isinstance(name, str) else None, max_expand, member
         )
-    view = memoryview(cast("bytes", trace)).cast("B")
+    try:
+        view = memoryview(cast("bytes", trace)).cast("B")
+    except TypeError:
+        raise TypeError(
+            "a trace is a path, bytes, a contiguous memoryview or a binary file object, "
+            f"not {type(trace).__name__}"
+        ) from None
     if _kind(bytes(view[:8])):
         return _unpack(io.BytesIO(view), None, len(view), max_expand, member)
+    _no_member(member, None)
     return Opened(_core.trace_source_memory(view), None)
 
 
@@ -127,7 +134,15 @@ def _open_path(path: str | os.PathLike[str], max_expand: int, member: str | None
         with open(file.descriptor, "rb", closefd=False) as stream:
             size = os.fstat(file.descriptor).st_size
             return _unpack(stream, name, size, max_expand, member)
+    _no_member(member, name)
     return Opened(_core.trace_source_file(_handle(file.descriptor), file), name)
+
+
+def _no_member(member: str | None, name: str | None) -> None:
+    if member is not None:
+        raise ValueError(
+            f"--member (member=) chooses a file of a .zip or .diagsession; {name or 'this'} is none"
+        )
 
 
 def _is_regular(descriptor: int) -> bool:
@@ -170,6 +185,7 @@ def _open_file(file: IO[bytes], name: str | None, max_expand: int, member: str |
     file.seek(0)
     if _kind(start):
         return _unpack(file, name, size, max_expand, member)
+    _no_member(member, name)
     if temporary is not None:
         return temporary.opened(name)
     return Opened(_core.trace_source_reader(_Reader(file), size), name)
@@ -209,6 +225,8 @@ def _unpack(
             "as Visual Studio writes them now, can be read",
             0,
         )
+    if kind != "zip":
+        _no_member(member, name)
     temporary = _Temporary()
     spooled = temporary.file
     try:
@@ -282,7 +300,9 @@ def _choose(archive: zipfile.ZipFile, member: str | None) -> zipfile.ZipInfo:
     if not found:
         raise CorruptTrace("the archive holds no .etl file")
     names = ", ".join(item.filename for item in found)
-    raise CorruptTrace(f"the archive holds several traces; name one as member: {names}")
+    raise CorruptTrace(
+        f"the archive holds several traces; choose one with --member (member=): {names}"
+    )
 
 
 def _diagsession_traces(

@@ -213,6 +213,34 @@ _SESSION_ADVICE = {
     7007: "wait until the events that are on their way have been delivered",
 }
 
+# What a call that is missing was wanted for, as the start of a sentence.
+_WANTED = {
+    "Recording and watching heap traces": _SESSION_CALLS
+    | {
+        "QueryPerformanceCounter",
+        "CreateProcessW",
+        "ResumeThread",
+        "TerminateProcess",
+        "LoadLibraryExW",
+        "RegEnumValueW",
+        "RegQueryValueExW",
+        "RegSetValueExW",
+        "RegDeleteValueW",
+    },
+    "Reading the memory of processes": {"ReadProcessMemory", "Toolhelp32ReadProcessMemory"},
+    "Looking at the heaps of processes": {
+        "GetProcessHeaps",
+        "HeapLock",
+        "HeapWalk",
+        "Heap32ListFirst",
+        "Heap32First",
+        "RtlQueryProcessDebugInformation",
+    },
+    "Looking at processes, threads and modules": {"CreateToolhelp32Snapshot"},
+    "Tracing or looking into another process": {"OpenProcess"},
+    "Taking a privilege": {"AdjustTokenPrivileges"},
+}
+
 _LIBRARY_ADVICE = {
     126: "install the Windows Performance Toolkit, or use the native backend",
     127: "this KernelTraceControl.dll is of another generation of Windows; use the native backend",
@@ -276,6 +304,14 @@ def _system_error(function: str | None, code: int, pid: int | None) -> tuple[typ
     return ToolhelpError, ""
 
 
+def _not_here(function: str | None) -> str:
+    what = next((what for what, calls in _WANTED.items() if function in calls), "This")
+    return (
+        f"{what} needs Windows; on {sys.platform} toolhelp reads and reports what was recorded "
+        "there: traces (.etl files) and saved snapshots"
+    )
+
+
 def from_failure(
     status: str,
     code: int,
@@ -294,11 +330,7 @@ def from_failure(
         "attempts": attempts,
     }
     if code == 120 and sys.platform != "win32":
-        return UnsupportedPlatform(
-            f"{function} needs Windows; on {sys.platform} toolhelp reads saved snapshots and "
-            "traces (.etl files)",
-            **facts,
-        )
+        return UnsupportedPlatform(_not_here(function), **facts)
     if status == "SYSTEM" and reason == "exiting":
         advice = "the process has exited"
         return ProcessNotFound(_sentence(function, code, pid, attempts, advice), **facts)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core, kits
 from ._core import Table
+from .batches import Batches
 from .errors import SessionError, ToolhelpError
 from .image_switch import ImageSwitch
 from .launching import Launch, command_line, environment_block
@@ -95,11 +96,11 @@ class HeapTrace:
     of create, alloc, realloc, destroy, free, expand. path: the log file, `.etl`. live: deliver the
     events to this process (the default when there is no path).
 
-    mode: "sequential", "circular" (the last `max_file_mb` MB), or "buffering" (in memory; written
+    mode: "sequential", "circular" (the last `max_file_mb` MiB), or "buffering" (in memory; written
     to `path` by `flush` and `stop`). compress: let Windows compress the file where it can.
-    buffer_kb, min_buffers, max_buffers: memory of the session, which is taken from the non-paged
-    pool. Allocations with stacks make about 350 bytes each, so the defaults (64 to 256 buffers of
-    1 MB) hold about a second of 200,000 to 700,000 allocations; see docs/recording.md.
+    buffer_kb (KiB), min_buffers, max_buffers: memory of the session, taken from the non-paged pool.
+    Allocations with stacks make about 350 bytes each, so the defaults (64 to 256 buffers of
+    1 MiB) hold about a second of 200,000 to 700,000 allocations; see docs/recording.md.
     flush_seconds: after how long partly filled buffers are handed on; 0: when full (1 when live).
     clock: "qpc" (100 ns or better) or "system" (10 to 16 ms). stack_cache: (bytes, buckets), lets
     Windows write repeated stacks once; not for live use. companion: record process and image events
@@ -426,6 +427,9 @@ class HeapTrace:
         finally:
             self._recording.live_close()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a HeapTrace cannot be pickled: send its events, which are Tables")
+
     def __repr__(self) -> str:
         where = self.path or "live"
         return f"<HeapTrace {self.name} of {list(self.pids)}, {where}, {self.state}>"
@@ -439,8 +443,12 @@ class HeapTrace:
         is stopped, too), or nothing has come for `timeout` seconds. Batches hold up to 16,384
         events; quiet times give small ones within a second or two. When they are not taken fast
         enough the recorder loses events: see `stats`. Times are nanoseconds since the start.
+        Threads may share the iterator: each Table goes to one of them.
         Windows calls: OpenTraceW, ProcessTrace. Errors: what ended the events, as `SessionError`.
         """
+        return Batches(self._events(timeout))
+
+    def _events(self, timeout: float | None) -> Iterator[Table[Any]]:
         waited = 0.0
         while True:
             batch, ended = self._recording.live_next(WAIT_SLICE_MS)

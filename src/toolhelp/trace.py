@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._core import Table
 from .archive import MAX_EXPAND, Opened, TraceInput, open_input
+from .batches import Batches
 
 if TYPE_CHECKING:
     from .analysis import Analysis
@@ -22,7 +23,6 @@ __all__ = ["Trace", "open_trace"]
 _COMPRESSED_MODE = 0x04000000
 _CLOCKS = {2: "system", 3: "cycles"}
 _FILETIME_ZERO = datetime(1601, 1, 1, tzinfo=UTC)
-_HEADER_KINDS = ("stack", "process", "thread", "image", "imageid", "lost", "other")
 
 _COUNTS_OF_FILE = (
     "buffers",
@@ -72,8 +72,10 @@ def _processors() -> int:
 class Trace:
     """An open trace; made by `open_trace`.
 
-    It can be used from several threads: every iterator reads the bytes on its own. Times are
-    nanoseconds since the trace's start, or absolute UTC as ISO 8601 text.
+    It can be used from several threads: every iterator reads the bytes on its own. Threads may also
+    share one iterator: each Table then goes to one of them. To another process send the path of the
+    trace; its Tables and their rows can be pickled. Times are nanoseconds since the trace's start,
+    or absolute UTC as ISO 8601 text.
 
     `info["counts"]["stacks"]` counts the stacks in the file, or parts of stacks, of any event;
     `distinct_stacks` the rows of `stacks` without repetitions.
@@ -103,6 +105,9 @@ class Trace:
         if self._opened is None:
             return "<toolhelp.Trace, closed>"
         return f"<toolhelp.Trace of {self._opened.name or 'memory'!r}, {self._opened.size:,} bytes>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an open trace cannot be pickled: send its path and open it there")
 
     def close(self) -> None:
         """Let go of the bytes. Iterators that were begun keep them until they end."""
@@ -230,9 +235,9 @@ class Trace:
         old_size, source, stack_id). Memory stays bounded whatever the size of the trace.
         """
         size, run = self._source().size, self._begin()
-        return self._batches(_watched(run, size, progress), run)
+        return Batches(self._kept(_watched(run, size, progress), run))
 
-    def _batches(self, batches: Iterator[Table[Any]], run: _core.TracePass) -> Iterator[Table[Any]]:
+    def _kept(self, batches: Iterator[Table[Any]], run: _core.TracePass) -> Iterator[Table[Any]]:
         yield from batches
         self._keep(run)
 
@@ -249,7 +254,7 @@ class Trace:
         wanted = _filter(kinds)
         opened = self._source()
         run = _core.trace_events(opened.source, self._threads, wanted)
-        return _watched(run, opened.size, progress)
+        return Batches(_watched(run, opened.size, progress))
 
     def analyze(
         self,
@@ -376,8 +381,10 @@ def _filter(kinds: str | Iterable[str] | None) -> int:
     for kind in [kinds] if isinstance(kinds, str) else kinds:
         bits = [i for i, name in enumerate(names) if name == kind or name.startswith(kind + ".")]
         if not bits:
-            known = ", ".join(("heap", "heap.alloc ...", *_HEADER_KINDS))
-            raise ValueError(f"unknown kind {kind!r}; known are {known}")
+            heap = [name for name in names if name.startswith("heap.")]
+            other = [name for name in names if name not in heap]
+            known = heap if kind.startswith("heap.") else ["heap.alloc ...", *other]
+            raise ValueError(f"unknown kind {kind!r}; known are heap, {', '.join(known)}")
         for bit in bits:
             wanted |= 1 << bit
     return wanted

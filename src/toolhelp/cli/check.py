@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from ..archive import MAX_EXPAND
 from ..report import units
 from . import exits
 from .filters import PERCENT, SIZE, filter_options, words
@@ -173,7 +174,7 @@ def diff(before: str, after: str, **options: Any) -> int:
     """Say what changed from A to B: traces, or what `report --json --all` wrote of them."""
     from ..report.compare import difference
 
-    options |= {"threads": None, "max_expand": _MAX_EXPAND, "member": None}
+    options |= {"threads": None, "max_expand": MAX_EXPAND, "member": None}
     with opened(options["output"], options["force"]) as stream:
         found = difference(_report_of(before, options), _report_of(after, options))
         if not options["everything"]:
@@ -184,9 +185,6 @@ def diff(before: str, after: str, **options: Any) -> int:
             _write_diff(stream, found, options["unit"])
     complete = found["before"]["complete"] and found["after"]["complete"]
     return exits.INCOMPLETE if options["strict"] and not complete else exits.OK
-
-
-_MAX_EXPAND = 64 << 30
 
 
 def _report_of(path: str, options: dict[str, Any]) -> Document:

@@ -20,6 +20,8 @@ from ..errors import (
     ToolhelpError,
     UnsupportedPlatform,
 )
+from . import INTERRUPTED as INTERRUPTED
+from . import interrupted
 
 OK = 0
 RULE_BROKEN = 1
@@ -29,7 +31,6 @@ INCOMPLETE = 4
 NOT_HERE = 5
 REFUSED = 6
 FAULT = 70
-INTERRUPTED = 130
 
 
 # Only a write fails so.
@@ -58,8 +59,7 @@ def run(body: Callable[[], Any]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, click.Abort):
-        say("interrupted")
-        return INTERRUPTED
+        return interrupted()
     except click.ClickException as error:
         error.show()
         return USAGE if isinstance(error, click.UsageError) else error.exit_code

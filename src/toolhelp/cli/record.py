@@ -49,7 +49,14 @@ def target_options(function: _F) -> _F:
             metavar="LIST",
             help=f"Events with a call stack: of {', '.join(STACKS)}; 'none' for none.",
         ),
-        click.option("--buffer-kb", type=click.IntRange(4, 16384), default=1024, show_default=True),
+        click.option(
+            "--buffer-kb",
+            type=click.IntRange(4, 16384),
+            default=1024,
+            show_default=True,
+            metavar="KIB",
+            help="Size of a buffer in KiB.",
+        ),
         click.option("--min-buffers", type=click.IntRange(2), help="Buffers at the start."),
         click.option("--max-buffers", type=click.IntRange(2), help="Buffers at most."),
         click.option(
@@ -132,7 +139,9 @@ def _size(path: str) -> int:
 @target_options
 @click.option("-o", "--output", required=True, metavar="FILE", help="The trace, app.etl.")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@click.option("--circular", type=click.IntRange(1), metavar="MB", help="Keep the last MB only.")
+@click.option(
+    "--circular", type=click.IntRange(1), metavar="MIB", help="Keep the last MIB MiB only."
+)
 @click.option("--compress", is_flag=True, help="Let Windows compress the file where it can.")
 def record(
     output: str,

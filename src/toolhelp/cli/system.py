@@ -275,6 +275,7 @@ def watch(
     interval: float, count: int | None, modules: bool, with_threads: bool, as_json: bool
 ) -> None:
     """Show what changes on this machine, until interrupted."""
+    th.processes()  # where there is nothing to watch, that is the first and only thing to say
     changes = th.watch(interval, count=count, modules=modules)
     click.echo(f"toolhelp: {changes.blind_spot}", err=True)
     for diff in changes:

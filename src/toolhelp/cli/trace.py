@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeVar
@@ -15,26 +14,11 @@ import click
 from ..errors import CorruptTrace
 from ..trace import Trace, open_trace
 from . import exits, progress
+from .filters import SIZE
 from .output import opened, output_options
 from .tables import plain, shown
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
-class Size(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """Bytes, with KiB, MB, G ... behind: powers of 1024."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", value.strip().lower())
-        if not match:
-            self.fail(f"{value!r} is not a size; say 500M or 64G", param, ctx)
-        return int(match[1]) * _UNITS[match[2]]
 
 
 def trace_options(function: _F) -> _F:
@@ -44,10 +28,11 @@ def trace_options(function: _F) -> _F:
     )(function)
     function = click.option(
         "--max-expand",
-        type=Size(),
-        default="64G",
+        type=SIZE,
+        default="64GiB",
         show_default=True,
-        help="Most bytes that an archive may expand to.",
+        metavar="SIZE",
+        help="Most bytes that an archive may expand to, as 500MB or 64GiB.",
     )(function)
     function = click.option(
         "--threads", type=click.IntRange(0, 64), help="Helpers that read and unpack ahead."
@@ -63,6 +48,8 @@ def open_file(file: str, threads: int | None, max_expand: int, member: str | Non
     except CorruptTrace as error:
         name = "standard input" if file == "-" else file
         raise exits.InputFailed(f"{name}: {error}") from None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @click.command()
