@@ -144,6 +144,11 @@ def test_index_and_count(tables):
         names.count(Odd())
 
 
+def test_annotations_work_at_run_time():
+    assert str(th.Table[th.Process]) == "toolhelp.Table[toolhelp.Process]"
+    assert th.Table[th.Process].__origin__ is th.Table
+
+
 def test_damaged_pickles_are_refused(tables):
     build, (kind, rows, columns) = tables["stacks"].__reduce__()
     assert build(kind, rows, columns) == tables["stacks"]
