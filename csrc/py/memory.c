@@ -3,6 +3,7 @@
 
 #include "host/host.h"
 #include "snapshot/memory.h"
+#include "sys/privilege.h"
 
 typedef struct memory_object {
   PyObject ob_base;
@@ -149,8 +150,8 @@ static PyObject *debug_privilege(PyObject *module, PyObject *enable) {
   int on = PyObject_IsTrue(enable);
   if (on < 0)
     return NULL;
-  uint32_t code = th_sys_debug_privilege(on, &before);
-  if (code == TH_ERROR_NOT_ALL_ASSIGNED)
+  uint32_t code = th_sys_privilege(TH_PRIVILEGE_DEBUG, on, &before);
+  if (code == TH_ERROR_PRIVILEGE_NOT_HELD)
     Py_RETURN_NONE;
   if (code) {
     th_failure failure;

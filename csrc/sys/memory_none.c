@@ -8,7 +8,3 @@ uint32_t th_sys_read_memory(th_handle process, uint64_t address, void *buffer, s
   (void)process, (void)address, (void)buffer, (void)size, (void)read;
   return NONE;
 }
-uint32_t th_sys_debug_privilege(bool enable, bool *was_enabled) {
-  (void)enable, (void)was_enabled;
-  return NONE;
-}

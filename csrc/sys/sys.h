@@ -22,7 +22,7 @@
 #define TH_ERROR_INSUFFICIENT_BUFFER 122u
 #define TH_ERROR_NO_MORE_ITEMS 259u
 #define TH_ERROR_PARTIAL_COPY 299u
-#define TH_ERROR_NOT_ALL_ASSIGNED 1300u
+#define TH_ERROR_PRIVILEGE_NOT_HELD 1314u
 
 /* A Windows HANDLE. */
 typedef uintptr_t th_handle;
@@ -191,13 +191,10 @@ void th_sys_debug_buffer_drop(uintptr_t buffer);
 /* VirtualQuery: bytes of this process that can be read from `address` on, in one region. */
 uint32_t th_sys_readable(uintptr_t address, size_t *size);
 
-/* --- memory of processes, privileges --------------------------------------------------------- */
+/* --- memory of processes --------------------------------------------------------------------- */
 
 /* ReadProcessMemory. *read is set on failure, too. */
 uint32_t th_sys_read_memory(th_handle process, uint64_t address, void *buffer, size_t size,
                             size_t *read);
-/* SeDebugPrivilege in the token of this process: OpenProcessToken, LookupPrivilegeValueW,
-   AdjustTokenPrivileges. TH_ERROR_NOT_ALL_ASSIGNED when the token does not hold it. */
-uint32_t th_sys_debug_privilege(bool enable, bool *was_enabled);
 
 #endif

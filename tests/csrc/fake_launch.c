@@ -145,16 +145,14 @@ uint32_t th_sys_process_heap(th_handle process, uint64_t *heap) {
 
 uint32_t th_sys_privilege(th_sys_privilege_name name, bool enable, bool *before) {
   FAKE_CALL(call, "AdjustTokenPrivileges");
+  const bool debug = name == TH_PRIVILEGE_DEBUG;
   uint32_t code = fake_begin(&call, FAKE_NO_PID);
-  if (code == 0 && name == TH_PRIVILEGE_SYSTEM_PROFILE) {
-    if (!fake_etw.privilege_held)
-      code = TH_ERROR_PRIVILEGE_NOT_HELD;
-    else {
-      *before = fake_etw.privilege_enabled;
-      fake_etw.privilege_enabled = enable;
-    }
-  } else if (code == 0) {
-    *before = false;
+  bool *enabled = debug ? &fake.debugs : &fake_etw.privilege_enabled;
+  if (code == 0 && !(debug ? fake.may_debug : fake_etw.privilege_held))
+    code = TH_ERROR_PRIVILEGE_NOT_HELD;
+  if (code == 0) {
+    *before = *enabled;
+    *enabled = enable;
   }
   fake_end();
   return code;

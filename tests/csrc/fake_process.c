@@ -167,16 +167,3 @@ uint32_t th_sys_read_memory(th_handle process, uint64_t address, void *buffer, s
   fake_end();
   return code;
 }
-
-uint32_t th_sys_debug_privilege(bool enable, bool *was_enabled) {
-  FAKE_CALL(call, "AdjustTokenPrivileges");
-  uint32_t code = fake_begin(&call, 0);
-  if (code == 0 && !fake.may_debug)
-    code = TH_ERROR_NOT_ALL_ASSIGNED;
-  if (code == 0) {
-    *was_enabled = fake.debugs;
-    fake.debugs = enable;
-  }
-  fake_end();
-  return code;
-}
