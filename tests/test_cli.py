@@ -319,6 +319,19 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert "session" in file.read_text()
 
 
+@posix_only
+def test_force_keeps_the_mode_of_what_it_replaces(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("old")
+    old.chmod(0o640)
+    for target in (old, new):
+        assert run("info", str(EXAMPLE), "-o", str(target), "--force", umask=0o027).returncode == 0
+    assert [path.stat().st_mode & 0o777 for path in (old, new)] == [0o640, 0o640]
+    old.chmod(0o604)
+    assert run("info", str(EXAMPLE), "-o", str(old), "--force", umask=0o077).returncode == 0
+    assert old.stat().st_mode & 0o777 == 0o604
+
+
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full here")
 @pytest.mark.parametrize("words", [["info"], ["report", "--json", "--all"], ["events"]])
 def test_a_full_disk_behind_stdout_exits_6(words: list[str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
+import subprocess
 import zipfile
 
 import pytest
@@ -221,3 +223,48 @@ def test_wrong_format(taken, tmp_path):
     assert not (tmp_path / "x").exists()
     with pytest.raises(FileNotFoundError):
         th.load_snapshot(tmp_path / "x")
+
+
+# ----- files that appear whole or not at all -----
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt, MemoryError, OSError])
+def test_a_save_that_fails_leaves_the_old_file(taken, tmp_path, monkeypatch, trouble):
+    path = tmp_path / "a.snap"
+    taken.save(path, "compact")
+    before = path.read_bytes()
+    pack, packed = store._pack_compact, []
+
+    def fail(table):
+        packed.append(table)
+        if len(packed) == 3:
+            raise trouble
+        return pack(table)
+
+    monkeypatch.setattr(store, "_pack_compact", fail)
+    for target in (path, tmp_path / "new.snap"):
+        packed.clear()
+        with pytest.raises(trouble):
+            taken.save(target, "compact")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.snap"]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and named pipes of POSIX")
+def test_a_save_keeps_the_mode_and_pipes_stay_pipes(taken, tmp_path):
+    path, pipe = tmp_path / "a.snap", tmp_path / "pipe"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    taken.save(path, "compact")
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert th.load_snapshot(path).processes == taken.processes
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    try:
+        taken.save(pipe, "compact")
+        path.write_bytes(reader.communicate(timeout=20)[0])
+    finally:
+        reader.kill()
+        reader.wait()
+    assert pipe.is_fifo()
+    assert th.load_snapshot(path).modules == taken.modules

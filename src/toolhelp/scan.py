@@ -119,6 +119,8 @@ class Snapshot:
 
         format: "arrow" (Arrow IPC streams, needs pyarrow), "compact" (our own, needs nothing);
         None takes Arrow where pyarrow is installed. See docs/snapshots.md for both.
+        The file appears under its name once it is whole; when that fails, a file that was there
+        is as it was. Errors: `OSError`.
         """
         from .store import save
 

@@ -32,6 +32,7 @@ from typing import Any, TypeAlias
 
 from . import _core
 from .errors import CorruptTrace, ToolhelpError
+from .writing import whole
 
 __all__ = ["Sidecar", "SidecarModule", "SidecarProcess", "pdb_identity", "sidecar_path"]
 
@@ -209,10 +210,8 @@ class Sidecar:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Beside, then renamed: a reader never sees half of it."""
         text = json.dumps(self.to_dict(), ensure_ascii=True, indent=1)
-        half = f"{os.fspath(path)}.part"
-        with open(half, "w", encoding="ascii", newline="\n") as file:
+        with whole(path, "w", "ascii") as file:
             file.write(text)
-        os.replace(half, path)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Sidecar:

@@ -33,6 +33,7 @@ from . import _core
 from ._core import Column, Table
 from .errors import CorruptTrace
 from .scan import Snapshot
+from .writing import whole
 
 if TYPE_CHECKING:
     _Parts = tuple[bytes, bytes | None, tuple[str, ...] | None]
@@ -84,7 +85,7 @@ def save(
     chosen = format or ("arrow" if _has_pyarrow() else "compact")
     if chosen not in ("arrow", "compact"):
         raise ValueError(f"format must be 'arrow' or 'compact', not {format!r}")
-    with open(path, "wb") as stream:
+    with whole(path) as stream:
         write(snapshot, stream, chosen)
 
 
