@@ -81,7 +81,8 @@ def test_the_planted_leak_comes_first(leaky: Path) -> None:
 def test_json_has_the_documented_keys(leaky: Path) -> None:
     found = json.loads(ok("report", leaky, "--json", "--all"))
     assert list(found) == [
-        "schema_version", "file", "quality", "totals", "live", "peak", "temporary", "processes",
+        "schema_version", "file", "files", "quality", "totals", "live", "peak", "temporary",
+        "processes",
         "heaps", "threads", "modules", "functions", "stacks", "sizes", "lifetimes", "timeline",
     ]  # fmt: skip
     assert found["schema_version"] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 from typing import Any
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.needs("fake")
 KERNEL = 0xFFFFF80000000001
 
 
-def trace_of() -> bytes:
+def trace_of() -> Trace:
     """A bit of everything, so that every place that asks for memory is passed."""
     trace = Trace(cpus=2)
     trace.volume(1050, 0, "\\Device\\HarddiskVolume3\\", "C:\\")
@@ -37,10 +38,21 @@ def trace_of() -> bytes:
             trace.key_definition(time + 3, 0, 0xA000 + number, [0x7FF1, 0x7FF2 + number % 8])
     trace.heap_alloc(3000, 0, 10, 11, 0x10000, 64, 0x30000, header="PERFINFO")
     trace.process(2, 4000, 0, 11, name="b.exe")
-    return trace.to_bytes(compression="xpress", per_buffer=50)
+    return trace
 
 
-def read(data: bytes) -> Any:
+def files_of(count: int) -> list[bytes]:
+    """The trace in so many files of one recording."""
+    trace = trace_of()
+    return [
+        dataclasses.replace(trace, items=trace.items[number::count]).to_bytes(
+            compression="xpress", per_buffer=50
+        )
+        for number in range(count)
+    ]
+
+
+def read(data: list[bytes]) -> Any:
     with th.open_trace(data, threads=0) as trace:
         rows = [len(batch) for batch in trace.heap_events()]
         tables = (trace.processes, trace.threads, trace.modules, trace.stacks, trace.frames)
@@ -48,9 +60,10 @@ def read(data: bytes) -> Any:
         return rows, [len(table) for table in tables], trace.info["counts"]["stacks"], events
 
 
+@pytest.mark.parametrize("files", [1, 3])
 @pytest.mark.parametrize("persist", [False, True], ids=["once", "for ever"])
-def test_every_allocation_failing(fake: Any, persist: bool) -> None:
-    data = trace_of()
+def test_every_allocation_failing(fake: Any, persist: bool, files: int) -> None:
+    data = files_of(files)
     blocks = fake.fake_live_blocks()
     before = fake.fake_alloc_count()
     answer = read(data)

@@ -122,13 +122,13 @@ static bool append(th_table *rows, const th_event *event, unsigned number, const
          th_table_set_pool(rows, TH_TRACE_EVENT_PAYLOAD, row, event->payload, event->size);
 }
 
-th_status th_event_batch_fill(th_stream *stream, const th_clock *clock, uint32_t filter,
+th_status th_event_batch_fill(th_streams *streams, const th_clock *clock, uint32_t filter,
                               size_t events, th_table *rows, bool *full, bool *more,
                               th_failure *failure) {
   th_event event;
   bool got = true, filled = false;
   for (; events > 0 && !filled; events--) {
-    th_status status = th_stream_next(stream, &event, &got, failure);
+    th_status status = th_streams_next(streams, &event, &got, failure);
     if (status)
       return status;
     if (!got)

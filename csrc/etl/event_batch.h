@@ -4,6 +4,7 @@
 
 #include "etl/clock.h"
 #include "etl/heap_event.h"
+#include "etl/streams.h"
 #include "table/table.h"
 
 /* What an event is about, as bits of a filter: a bit per heap kind, then these. */
@@ -47,7 +48,7 @@ extern const th_schema th_trace_event_schema;
 /* Reads up to `events` events and appends those whose class is in `filter` to `rows`, until that
    holds a batch (*full) or the trace ends (*more false). Events without a time of their own have
    the time of the one before. */
-th_status th_event_batch_fill(th_stream *stream, const th_clock *clock, uint32_t filter,
+th_status th_event_batch_fill(th_streams *streams, const th_clock *clock, uint32_t filter,
                               size_t events, th_table *rows, bool *full, bool *more,
                               th_failure *failure);
 

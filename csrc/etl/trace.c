@@ -3,7 +3,6 @@
 #include "base/cursor.h"
 #include "etl/lost_event.h"
 #include "etl/side_queue.h"
-#include "etl/stream_inline.h"
 
 /* How long an event waits for its stack: the longest seen in real files was 52 ms. While it has not
    left it can still get one, up to a limit. */
@@ -47,7 +46,8 @@ typedef struct th_leaf_cpu {
 #define NOTE_BYTES ((size_t)256 << 20)
 
 struct th_trace {
-  th_stream *stream;
+  th_streams *streams;
+  th_stream *stream; /* that the events at hand are of */
   th_clock clock;
   th_dictionary *texts;
   th_heap_queue queue;
@@ -62,6 +62,7 @@ struct th_trace {
   th_expected expected[EXPECTED];
   uint32_t batch;                 /* number of the references at hand */
   th_leaf_cpu leaf_cpus[LEAF_CPUS]; /* of their buffers, by the low bits of the leaf */
+  uint64_t blamed; /* bad payloads that were put down to a file */
   int64_t now; /* raw time of the latest event */
   th_side_queue notes;
   int64_t next_note; /* time of the first of them; INT64_MAX */
@@ -89,7 +90,7 @@ static void begin(th_trace *trace, const th_logfile *logfile) {
   trace->next_note = INT64_MAX;
 }
 
-th_status th_trace_open(const th_source *source, const th_stream_options *options,
+th_status th_trace_open(const th_source *sources, size_t count, const th_stream_options *options,
                         th_trace **trace, th_failure *failure) {
   th_trace *made = th_mem_zero(sizeof *made);
   th_status status = TH_OK;
@@ -99,9 +100,9 @@ th_status th_trace_open(const th_source *source, const th_stream_options *option
     status = th_fail_memory(failure);
     goto done;
   }
-  if ((status = th_stream_open(source, options, &made->stream, failure)))
+  if ((status = th_streams_open(sources, count, options, &made->streams, failure)))
     goto done;
-  begin(made, th_stream_logfile(made->stream));
+  begin(made, th_streams_logfile(made->streams));
   *trace = made;
   made = NULL;
 done:
@@ -345,8 +346,10 @@ th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *
         th_heap_queue_ready(&trace->queue, trace->now, false))
       break;
     if (TH_UNLIKELY(trace->ref == trace->ref_count)) {
-      th_status status =
-          th_stream_refs(trace->stream, &trace->refs, &trace->ref_count, failure);
+      th_streams_blame(trace->streams, trace->counts.bad_payloads - trace->blamed);
+      trace->blamed = trace->counts.bad_payloads;
+      th_status status = th_streams_refs(trace->streams, &trace->stream, &trace->refs,
+                                         &trace->ref_count, failure);
       if (status)
         return status;
       trace->ref = 0;
@@ -440,7 +443,7 @@ th_status th_trace_next(th_trace *trace, th_heap_batch *batch, bool *more, th_fa
   }
 }
 
-const th_stream *th_trace_stream(const th_trace *trace) { return trace->stream; }
+const th_streams *th_trace_streams(const th_trace *trace) { return trace->streams; }
 const th_clock *th_trace_clock(const th_trace *trace) { return &trace->clock; }
 const th_trace_counts *th_trace_counters(const th_trace *trace) { return &trace->counts; }
 const th_process_model *th_trace_processes(const th_trace *trace) { return &trace->processes; }
@@ -450,7 +453,7 @@ const th_stack_table *th_trace_stacks(const th_trace *trace) { return &trace->st
 void th_trace_close(th_trace *trace) {
   if (!trace)
     return;
-  th_stream_close(trace->stream);
+  th_streams_close(trace->streams);
   th_heap_queue_free(&trace->queue);
   th_stack_join_free(&trace->join);
   th_stack_table_free(&trace->stacks);

@@ -13,7 +13,7 @@
 #include "etl/module_model.h"
 #include "etl/process_model.h"
 #include "etl/stack_join.h"
-#include "etl/stream.h"
+#include "etl/streams.h"
 
 #define TH_HOOKS 65536
 
@@ -32,7 +32,8 @@ typedef struct th_trace_counts {
 
 typedef struct th_trace th_trace;
 
-th_status th_trace_open(const th_source *source, const th_stream_options *options,
+/* `count` files of one recording, 1 to TH_MAX_STREAMS. */
+th_status th_trace_open(const th_source *sources, size_t count, const th_stream_options *options,
                         th_trace **trace, th_failure *failure);
 /* Reads up to `events` events, fewer when a batch is ready. *more is false at the end. Every batch
    must be taken before the next step. */
@@ -68,7 +69,7 @@ TH_NODISCARD bool th_trace_end(th_trace *trace);
 int64_t th_trace_now(const th_trace *trace);
 
 /* NULL for a live session. */
-const th_stream *th_trace_stream(const th_trace *trace);
+const th_streams *th_trace_streams(const th_trace *trace);
 const th_clock *th_trace_clock(const th_trace *trace);
 const th_trace_counts *th_trace_counters(const th_trace *trace);
 const th_process_model *th_trace_processes(const th_trace *trace);

@@ -49,7 +49,7 @@ static int advance(th_core_state *state, th_pass_object *pass, th_heap_batch *ba
     if (PyErr_CheckSignals() < 0)
       return -1;
     if (progress) {
-      uint64_t bytes = th_stream_counters(th_trace_stream(pass->trace))->bytes_read;
+      uint64_t bytes = th_streams_bytes_read(th_trace_streams(pass->trace));
       PyObject *answer = PyObject_CallFunction(progress, "K", (unsigned long long)bytes);
       if (!answer)
         return -1;
@@ -131,7 +131,7 @@ const th_trace *th_py_pass_trace(th_core_state *state, PyObject *self) {
 
 /* What the header says of the trace's length, -1 when it was never finished. */
 static int64_t declared_ns(const th_trace *trace) {
-  const th_logfile *logfile = th_stream_logfile(th_trace_stream(trace));
+  const th_logfile *logfile = th_streams_logfile(th_trace_streams(trace));
   int64_t start = logfile->start_time, end = logfile->end_time;
   if (end <= 0 || start < 0 || end < start || end - start > INT64_MAX / 100)
     return -1;
@@ -217,9 +217,23 @@ static PyObject *pass_facts(PyObject *self, PyObject *unused) {
     return NULL;
   PyObject *facts = NULL;
   if (need_end(pass) == 0)
-    facts = th_py_trace_facts(pass->trace, pass->run.source.size);
+    facts = th_py_trace_facts(pass->trace, th_source_run_size(&pass->run));
   pass_leave(pass);
   return facts;
+}
+
+PyDoc_STRVAR(files_doc, "files($self, /)\n--\n\n"
+                        "A list with a dict for each source: its header, and what was counted in\n"
+                        "it so far.");
+
+static PyObject *pass_files(PyObject *self, PyObject *unused) {
+  th_pass_object *pass = (th_pass_object *)self;
+  (void)unused;
+  if (pass_enter(pass) < 0)
+    return NULL;
+  PyObject *files = th_py_trace_files(th_trace_streams(pass->trace), pass->run.sources);
+  pass_leave(pass);
+  return files;
 }
 
 PyDoc_STRVAR(note_doc, "note($self, notes, /)\n--\n\n"
@@ -239,13 +253,12 @@ PyDoc_STRVAR(bytes_read_doc, "bytes_read($self, /)\n--\n\nBytes of the source re
 static PyObject *pass_bytes_read(PyObject *self, PyObject *unused) {
   (void)unused;
   const th_trace *trace = ((th_pass_object *)self)->trace;
-  return PyLong_FromUnsignedLongLong(th_stream_counters(th_trace_stream(trace))->bytes_read);
+  return PyLong_FromUnsignedLongLong(th_streams_bytes_read(th_trace_streams(trace)));
 }
 
 static int pass_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(((th_pass_object *)self)->run.object);
-  return 0;
+  return th_source_run_traverse(&((th_pass_object *)self)->run, visit, arg);
 }
 
 static void pass_dealloc(PyObject *self) {
@@ -263,6 +276,7 @@ PyDoc_STRVAR(pass_doc, "One pass over a trace: iterates over Tables of heap even
 static PyMethodDef pass_methods[] = {
     {"run", pass_run, METH_VARARGS, run_doc},
     {"facts", pass_facts, METH_NOARGS, facts_doc},
+    {"files", pass_files, METH_NOARGS, files_doc},
     {"find_module", pass_find_module, METH_VARARGS, find_doc},
     {"note", pass_note, METH_O, note_doc},
     {"bytes_read", pass_bytes_read, METH_NOARGS, bytes_read_doc},
@@ -290,7 +304,8 @@ static PyType_Spec pass_spec = {.name = "toolhelp._core.TracePass",
                                 .slots = pass_slots};
 
 PyDoc_STRVAR(open_doc, "trace_pass(source, threads, /)\n--\n\n"
-                       "Begins a pass over a source. CorruptTrace when it is not a trace.");
+                       "Begins a pass over a source, or a tuple of sources that are one recording.\n"
+                       "CorruptTrace when one is not a trace.");
 
 static PyObject *open_pass(PyObject *module, PyObject *args) {
   th_core_state *state = th_core_state_of(module);
@@ -312,7 +327,8 @@ static PyObject *open_pass(PyObject *module, PyObject *args) {
     goto failed;
   th_stream_options options = {.threads = threads};
   th_source_run_begin(&made->run);
-  th_status status = th_trace_open(&made->run.source, &options, &made->trace, &failure);
+  th_status status =
+      th_trace_open(made->run.sources, made->run.count, &options, &made->trace, &failure);
   th_source_run_end(&made->run);
   if (status) {
     th_py_raise(state, &failure);

@@ -21,16 +21,19 @@ typedef struct th_source_object {
   th_source source;
 } th_source_object;
 
-/* One reader of a source. While C code runs, the thread has given up the interpreter; a reader
-   takes it back for its call, on the same thread. */
+/* A reader of one source or several. While C code runs, the thread has given up the interpreter; a
+   reader takes it back for its call, on the same thread. Must not move. */
 typedef struct th_source_run {
-  th_source source; /* hand this to C code; its context is this struct, which must not move */
-  th_source_object *object; /* a reference */
+  th_source *sources; /* hand these to C code */
+  size_t count;
+  struct th_source_use *uses; /* one for each */
   PyThreadState *saved;
 } th_source_run;
 
-/* -1 with TypeError when `source` is not a source. */
+/* `source`: a source, or a tuple of 1 to TH_MAX_STREAMS. -1 with TypeError when it is not. */
 int th_source_run_init(th_source_run *run, th_core_state *state, PyObject *source);
+int th_source_run_traverse(const th_source_run *run, visitproc visit, void *arg);
+uint64_t th_source_run_size(const th_source_run *run); /* bytes in all */
 void th_source_run_clear(th_source_run *run);
 /* Around the C code. */
 void th_source_run_begin(th_source_run *run);
@@ -50,6 +53,8 @@ const th_trace *th_py_pass_trace(th_core_state *state, PyObject *pass);
 /* A dict of everything that was counted, and read from the header if there is a file; new
    reference. */
 PyObject *th_py_trace_facts(const th_trace *trace, uint64_t size);
+/* A list with a dict for each file: its header, and what was counted in it so far. */
+PyObject *th_py_trace_files(const th_streams *streams, const th_source *sources);
 
 /* Sets dict[name] = value, whose reference it takes; false on failure or when value is NULL. */
 bool th_py_set(PyObject *dict, const char *name, PyObject *value);

@@ -7,7 +7,7 @@ typedef struct th_events_object {
   PyObject ob_base;
   PyThread_type_lock lock; /* taken while it is at work */
   th_source_run run;
-  th_stream *stream;
+  th_streams *streams;
   th_clock clock;
   uint32_t filter;
   bool over;
@@ -25,7 +25,7 @@ static int fill(th_core_state *state, th_events_object *events, th_table **out) 
     th_failure failure = {0};
     bool more = true;
     th_source_run_begin(&events->run);
-    th_status status = th_event_batch_fill(events->stream, &events->clock, events->filter,
+    th_status status = th_event_batch_fill(events->streams, &events->clock, events->filter,
                                            TH_SLICE_EVENTS, rows, &full, &more, &failure);
     th_source_run_end(&events->run);
     events->over = status || !more;
@@ -63,19 +63,18 @@ PyDoc_STRVAR(bytes_read_doc, "bytes_read($self, /)\n--\n\nBytes of the source re
 static PyObject *events_bytes_read(PyObject *self, PyObject *unused) {
   (void)unused;
   const th_events_object *events = (th_events_object *)self;
-  return PyLong_FromUnsignedLongLong(th_stream_counters(events->stream)->bytes_read);
+  return PyLong_FromUnsignedLongLong(th_streams_bytes_read(events->streams));
 }
 
 static int events_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(((th_events_object *)self)->run.object);
-  return 0;
+  return th_source_run_traverse(&((th_events_object *)self)->run, visit, arg);
 }
 
 static void events_dealloc(PyObject *self) {
   th_events_object *events = (th_events_object *)self;
   PyObject_GC_UnTrack(self);
-  th_stream_close(events->stream);
+  th_streams_close(events->streams);
   th_source_run_clear(&events->run);
   if (events->lock)
     PyThread_free_lock(events->lock);
@@ -104,7 +103,8 @@ static PyType_Spec events_spec = {.name = "toolhelp._core.TraceEvents",
                                   .slots = events_slots};
 
 PyDoc_STRVAR(open_doc, "trace_events(source, threads, filter, /)\n--\n\n"
-                       "Begins to read events; bit i of `filter` asks for trace_kinds()[i].");
+                       "Begins to read events, of one source or of a tuple of them; bit i of `filter` asks\n"
+                       "for trace_kinds()[i].");
 
 static PyObject *open_events(PyObject *module, PyObject *args) {
   th_core_state *state = th_core_state_of(module);
@@ -128,13 +128,14 @@ static PyObject *open_events(PyObject *module, PyObject *args) {
   made->filter = (uint32_t)filter;
   th_stream_options options = {.threads = threads};
   th_source_run_begin(&made->run);
-  th_status status = th_stream_open(&made->run.source, &options, &made->stream, &failure);
+  th_status status =
+      th_streams_open(made->run.sources, made->run.count, &options, &made->streams, &failure);
   th_source_run_end(&made->run);
   if (status) {
     th_py_raise(state, &failure);
     goto failed;
   }
-  th_clock_init(&made->clock, th_stream_logfile(made->stream));
+  th_clock_init(&made->clock, th_streams_logfile(made->streams));
   return (PyObject *)made;
 
 failed:

@@ -97,18 +97,44 @@ static bool set_pass(PyObject *dict, const th_trace *trace) {
 }
 
 PyObject *th_py_trace_facts(const th_trace *trace, uint64_t size) {
-  static const th_stream_counts no_file = {0};
-  const th_stream *file = th_trace_stream(trace);
-  const th_stream_counts *stream = file ? th_stream_counters(file) : &no_file;
+  th_stream_counts stream = {0};
+  const th_streams *files = th_trace_streams(trace);
   const th_trace_counts *counts = th_trace_counters(trace);
   PyObject *dict = PyDict_New();
   if (!dict)
     return NULL;
-  if (set_number(dict, "bytes", size) && (!file || set_logfile(dict, th_stream_logfile(file))) &&
-      set_stream(dict, stream) &&
-      set_number(dict, "bad_events", stream->bad_events + counts->bad_payloads) &&
-      set_events(dict, stream, counts) && set_pass(dict, trace))
+  if (files)
+    th_streams_counters(files, &stream);
+  if (set_number(dict, "bytes", size) &&
+      (!files || set_logfile(dict, th_streams_logfile(files))) && set_stream(dict, &stream) &&
+      set_number(dict, "bad_events", stream.bad_events + counts->bad_payloads) &&
+      set_events(dict, &stream, counts) && set_pass(dict, trace))
     return dict;
   Py_DECREF(dict);
   return NULL;
+}
+
+static PyObject *file_facts(const th_streams *files, size_t number, uint64_t size) {
+  const th_stream *file = th_streams_at(files, number);
+  const th_stream_counts *counts = th_stream_counters(file);
+  PyObject *dict = PyDict_New();
+  if (!dict)
+    return NULL;
+  if (set_number(dict, "bytes", size) && set_logfile(dict, th_stream_logfile(file)) &&
+      set_stream(dict, counts) &&
+      set_number(dict, "bad_events", counts->bad_events + th_streams_blamed(files, number)))
+    return dict;
+  Py_DECREF(dict);
+  return NULL;
+}
+
+PyObject *th_py_trace_files(const th_streams *files, const th_source *sources) {
+  PyObject *list = PyList_New(0);
+  for (size_t i = 0; list && i < th_streams_count(files); i++) {
+    PyObject *dict = file_facts(files, i, sources[i].size);
+    if (!dict || PyList_Append(list, dict) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(dict);
+  }
+  return list;
 }

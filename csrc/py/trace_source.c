@@ -17,41 +17,90 @@ static th_status take_bytes(PyObject *made, void *buffer, size_t size, size_t *r
   return TH_OK;
 }
 
+typedef struct th_source_use {
+  th_source_object *object; /* a reference */
+  th_source_run *run;
+} th_source_use;
+
 static th_status read_by_python(void *context, uint64_t offset, void *buffer, size_t size,
                                 size_t *read, th_failure *failure) {
-  th_source_run *run = context;
+  th_source_use *use = context;
   th_status status;
-  PyEval_RestoreThread(run->saved);
-  PyObject *made = PyObject_CallFunction(run->object->reader, "Kn", (unsigned long long)offset,
+  PyEval_RestoreThread(use->run->saved);
+  PyObject *made = PyObject_CallFunction(use->object->reader, "Kn", (unsigned long long)offset,
                                          (Py_ssize_t)size);
   if (made)
     status = take_bytes(made, buffer, size, read, failure);
   else
     status = th_fail(failure, TH_INTERRUPTED, NULL); /* the exception stays set, as it is */
   Py_XDECREF(made);
-  run->saved = PyEval_SaveThread();
+  use->run->saved = PyEval_SaveThread();
   return status;
 }
 
+static int check_sources(th_core_state *state, PyObject *source, Py_ssize_t *count) {
+  bool several = PyTuple_Check(source);
+  Py_ssize_t number = several ? PyTuple_Size(source) : 1;
+  bool fine = number >= 1 && number <= TH_MAX_STREAMS;
+  for (Py_ssize_t i = 0; fine && i < number; i++) {
+    PyObject *one = several ? PyTuple_GetItem(source, i) : source;
+    fine = Py_TYPE(one) == state->trace_types[TH_TRACE_TYPE_SOURCE];
+  }
+  if (fine) {
+    *count = number;
+    return 0;
+  }
+  PyErr_SetString(PyExc_TypeError, "source must be a trace source, or a tuple of some");
+  return -1;
+}
+
 int th_source_run_init(th_source_run *run, th_core_state *state, PyObject *source) {
-  if (Py_TYPE(source) != state->trace_types[TH_TRACE_TYPE_SOURCE]) {
-    PyErr_SetString(PyExc_TypeError, "source must be a trace source");
+  Py_ssize_t count;
+  if (check_sources(state, source, &count) < 0)
+    return -1;
+  run->sources = th_mem_zero_array((size_t)count, sizeof *run->sources);
+  run->uses = th_mem_zero_array((size_t)count, sizeof *run->uses);
+  if (!run->sources || !run->uses) {
+    th_source_run_clear(run);
+    PyErr_NoMemory();
     return -1;
   }
-  run->object = (th_source_object *)Py_NewRef(source);
-  run->source = run->object->source;
+  run->count = (size_t)count;
   run->saved = NULL;
-  if (run->object->reader) {
-    run->source.reader = read_by_python;
-    run->source.context = run;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *one = PyTuple_Check(source) ? PyTuple_GetItem(source, i) : source;
+    th_source_use *use = &run->uses[i];
+    *use = (th_source_use){(th_source_object *)Py_NewRef(one), run};
+    run->sources[i] = use->object->source;
+    if (use->object->reader) {
+      run->sources[i].reader = read_by_python;
+      run->sources[i].context = use;
+    }
   }
   return 0;
 }
 
+int th_source_run_traverse(const th_source_run *run, visitproc visit, void *arg) {
+  for (size_t i = 0; i < run->count; i++)
+    Py_VISIT(run->uses[i].object);
+  return 0;
+}
+
+uint64_t th_source_run_size(const th_source_run *run) {
+  uint64_t size = 0;
+  for (size_t i = 0; i < run->count; i++)
+    size += run->sources[i].size;
+  return size;
+}
+
 void th_source_run_clear(th_source_run *run) {
-  PyObject *object = (PyObject *)run->object;
-  run->object = NULL;
-  Py_XDECREF(object);
+  th_source_use *uses = run->uses;
+  size_t count = run->count;
+  th_mem_free(run->sources);
+  *run = (th_source_run){0};
+  for (size_t i = 0; i < count; i++)
+    Py_XDECREF((PyObject *)uses[i].object);
+  th_mem_free(uses);
 }
 
 void th_source_run_begin(th_source_run *run) { run->saved = PyEval_SaveThread(); }
@@ -180,10 +229,10 @@ static PyObject *source_of_reader(PyObject *module, PyObject *args) {
 PyDoc_STRVAR(size_doc, "trace_source_size(source, /)\n--\n\nBytes in all.");
 
 static PyObject *source_size(PyObject *module, PyObject *object) {
-  th_source_run run;
+  th_source_run run = {0};
   if (th_source_run_init(&run, th_core_state_of(module), object) < 0)
     return NULL;
-  PyObject *size = PyLong_FromUnsignedLongLong(run.source.size);
+  PyObject *size = PyLong_FromUnsignedLongLong(th_source_run_size(&run));
   th_source_run_clear(&run);
   return size;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import gzip
 import io
 import os
@@ -10,14 +11,14 @@ import tempfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO, Any, Protocol, TypeAlias, cast
 from xml.etree import ElementTree
 
 from . import _core
 from .errors import CorruptTrace
 
-__all__ = ["MAX_EXPAND", "Opened", "TraceInput", "open_input"]
+__all__ = ["MAX_EXPAND", "Opened", "TraceInput", "companion_name", "open_input"]
 
 MAX_EXPAND = 64 << 30
 """Bytes that an archive may expand to, unless told otherwise."""
@@ -39,11 +40,18 @@ TraceInput: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview
 
 
 class Opened:
-    """The bytes of one trace, ready to be read: the core's source, and what they are called."""
+    """The bytes of one file, ready to be read: the core's source, and what they are called.
 
-    def __init__(self, source: Any, name: str | None) -> None:
+    `identity` is equal for what was opened from the same file; None: not known. `chosen`: it is a
+    member of an archive that may hold several.
+    """
+
+    chosen = False
+
+    def __init__(self, source: Any, name: str | None, identity: object = None) -> None:
         self.source = source
         self.name = name
+        self.identity = identity
         self.size: int = _core.trace_source_size(source)
 
 
@@ -99,16 +107,27 @@ class _Reader:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def companion_name(name: str) -> str | None:
+    """Where the companion of a trace is: `app.companion.etl` beside `app.etl`."""
+    stem, suffix = os.path.splitext(name)
+    if suffix.lower() != ".etl" or stem.lower().endswith(".companion"):
+        return None
+    return f"{stem}.companion.etl"
+
+
 def open_input(
-    trace: TraceInput, *, max_expand: int = MAX_EXPAND, member: str | None = None
-) -> Opened:
-    """Open what `open_trace` was given; archives are spooled to a temporary file."""
+    trace: TraceInput, *, max_expand: int = MAX_EXPAND, members: Sequence[str] = ()
+) -> list[Opened]:
+    """Open what `open_trace` was given; archives are spooled to temporary files.
+
+    One file, but for archives that hold several traces of one recording.
+    """
     if isinstance(trace, (str, os.PathLike)):
-        return _open_path(trace, max_expand, member)
+        return _open_path(trace, max_expand, members)
     if hasattr(trace, "read"):
         name = getattr(trace, "name", None)
         return _open_file(
-            cast("IO[bytes]", trace), name if isinstance(name, str) else None, max_expand, member
+            cast("IO[bytes]", trace), name if isinstance(name, str) else None, max_expand, members
         )
     try:
         view = memoryview(cast("bytes", trace)).cast("B")
@@ -118,31 +137,28 @@ def open_input(
             f"not {type(trace).__name__}"
         ) from None
     if _kind(bytes(view[:8])):
-        return _unpack(io.BytesIO(view), None, len(view), max_expand, member)
-    _no_member(member, None)
-    return Opened(_core.trace_source_memory(view), None)
+        return _unpack(io.BytesIO(view), None, len(view), max_expand, members)
+    return [Opened(_core.trace_source_memory(view), None)]
 
 
-def _open_path(path: str | os.PathLike[str], max_expand: int, member: str | None) -> Opened:
+def _open_path(
+    path: str | os.PathLike[str], max_expand: int, members: Sequence[str]
+) -> list[Opened]:
     name = os.fspath(path)
     file = _File(path)
     if not _is_regular(file.descriptor):
         with open(file.descriptor, "rb", closefd=False) as stream:
-            return _open_file(stream, name, max_expand, member)
+            return _open_file(stream, name, max_expand, members)
+    found = os.fstat(file.descriptor)
     start = _first_bytes(file.descriptor)
     if _kind(start):
         with open(file.descriptor, "rb", closefd=False) as stream:
-            size = os.fstat(file.descriptor).st_size
-            return _unpack(stream, name, size, max_expand, member)
-    _no_member(member, name)
-    return Opened(_core.trace_source_file(_handle(file.descriptor), file), name)
-
-
-def _no_member(member: str | None, name: str | None) -> None:
-    if member is not None:
-        raise ValueError(
-            f"--member (member=) chooses a file of a .zip or .diagsession; {name or 'this'} is none"
-        )
+            opened = _unpack(stream, name, found.st_size, max_expand, members)
+        for one in opened:
+            one.identity = (found.st_dev, found.st_ino, one.name)
+        return opened
+    source = _core.trace_source_file(_handle(file.descriptor), file)
+    return [Opened(source, name, (found.st_dev, found.st_ino))]
 
 
 def _is_regular(descriptor: int) -> bool:
@@ -165,7 +181,9 @@ def _handle(descriptor: int) -> int:
     return descriptor
 
 
-def _open_file(file: IO[bytes], name: str | None, max_expand: int, member: str | None) -> Opened:
+def _open_file(
+    file: IO[bytes], name: str | None, max_expand: int, members: Sequence[str]
+) -> list[Opened]:
     start = file.read(0)
     if isinstance(start, str):
         raise TypeError("the trace must be opened in binary mode ('rb')")
@@ -184,11 +202,10 @@ def _open_file(file: IO[bytes], name: str | None, max_expand: int, member: str |
     start = _read_up_to(file, 8)
     file.seek(0)
     if _kind(start):
-        return _unpack(file, name, size, max_expand, member)
-    _no_member(member, name)
+        return _unpack(file, name, size, max_expand, members)
     if temporary is not None:
-        return temporary.opened(name)
-    return Opened(_core.trace_source_reader(_Reader(file), size), name)
+        return [temporary.opened(name)]
+    return [Opened(_core.trace_source_reader(_Reader(file), size), name, id(file))]
 
 
 def _read_up_to(file: IO[bytes], size: int) -> bytes:
@@ -215,8 +232,8 @@ def _kind(start: bytes) -> str | None:
 
 
 def _unpack(
-    file: IO[bytes], name: str | None, packed: int, max_expand: int, member: str | None
-) -> Opened:
+    file: IO[bytes], name: str | None, packed: int, max_expand: int, members: Sequence[str]
+) -> list[Opened]:
     kind = _kind(_read_up_to(file, 8))
     file.seek(0)
     if kind == "compound":
@@ -225,24 +242,18 @@ def _unpack(
             "as Visual Studio writes them now, can be read",
             0,
         )
-    if kind != "zip":
-        _no_member(member, name)
-    temporary = _Temporary()
-    spooled = temporary.file
     try:
         if kind == "zip":
             with zipfile.ZipFile(file) as archive:
-                chosen = _choose(archive, member)
-                with archive.open(chosen) as stream:
-                    _spool(stream, spooled, max_expand, max(chosen.compress_size, 1))
-                name = f"{name}!{chosen.filename}" if name else chosen.filename
-        elif kind == "gzip":
+                return _unpack_members(archive, name, max_expand, members)
+        temporary = _Temporary()
+        if kind == "gzip":
             with gzip.GzipFile(fileobj=file) as stream:
-                _spool(cast("IO[bytes]", stream), spooled, max_expand, packed)
+                _spool(cast("IO[bytes]", stream), temporary.file, max_expand, packed)
         else:
             zstd = _zstd()
             with zstd.ZstdFile(file) as stream:
-                _spool(stream, spooled, max_expand, packed)
+                _spool(stream, temporary.file, max_expand, packed)
     except (zipfile.BadZipFile, zlib.error, EOFError, gzip.BadGzipFile) as error:
         raise CorruptTrace(f"the archive is damaged: {error}") from error
     except RuntimeError as error:  # zipfile: encrypted
@@ -251,7 +262,21 @@ def _unpack(
         if type(error).__name__ == "ZstdError":
             raise CorruptTrace(f"the archive is damaged: {error}") from error
         raise
-    return temporary.opened(name)
+    return [temporary.opened(name)]
+
+
+def _unpack_members(
+    archive: zipfile.ZipFile, name: str | None, max_expand: int, members: Sequence[str]
+) -> list[Opened]:
+    opened: list[Opened] = []
+    for chosen in _choose(archive, members):
+        temporary = _Temporary()
+        before = sum(one.size for one in opened)
+        with archive.open(chosen) as stream:
+            _spool(stream, temporary.file, max_expand, max(chosen.compress_size, 1), before)
+        opened.append(temporary.opened(f"{name}!{chosen.filename}" if name else chosen.filename))
+        opened[-1].chosen = True
+    return opened
 
 
 def _zstd() -> Any:
@@ -267,12 +292,15 @@ def _zstd() -> Any:
     return zstd
 
 
-def _spool(stream: IO[bytes], to: IO[bytes], max_expand: int, packed: int | None) -> int:
-    """Copy a stream, up to the ceiling; `packed`: bytes it was packed into."""
+def _spool(
+    stream: IO[bytes], to: IO[bytes], max_expand: int, packed: int | None, before: int = 0
+) -> int:
+    """Copy a stream, up to the ceiling; `packed`: bytes it was packed into, `before`: what others
+    of the archive took of the ceiling."""
     size = 0
     while chunk := stream.read(_CHUNK):
         size += len(chunk)
-        if size > max_expand:
+        if before + size > max_expand:
             raise CorruptTrace(
                 f"the input expands to more than {max_expand:,} bytes (the --max-expand ceiling)"
             )
@@ -284,24 +312,45 @@ def _spool(stream: IO[bytes], to: IO[bytes], max_expand: int, packed: int | None
     return size
 
 
-def _choose(archive: zipfile.ZipFile, member: str | None) -> zipfile.ZipInfo:
-    """The one trace of a ZIP file."""
+def _choose(archive: zipfile.ZipFile, members: Sequence[str]) -> list[zipfile.ZipInfo]:
+    """The traces of a ZIP file that are to be read as one recording."""
     files = [item for item in archive.infolist() if not item.is_dir()]
-    if member is not None:
-        found = [item for item in files if item.filename == member]
+    traces = [item for item in files if item.filename.lower().endswith(".etl")]
+    if members:
+        return _named(files, traces, members)
+    found = _diagsession_traces(archive, files)
+    if found:
+        return found
+    if not traces:
+        raise CorruptTrace("the archive holds no .etl file")
+    if len(traces) == 1 or _are_companions(traces):
+        return traces
+    names = ", ".join(item.filename for item in traces)
+    raise CorruptTrace(
+        "the archive holds several traces; choose one with --member (member=), or '*' when all of "
+        f"them are one recording: {names}"
+    )
+
+
+def _named(
+    files: list[zipfile.ZipInfo], traces: list[zipfile.ZipInfo], members: Sequence[str]
+) -> list[zipfile.ZipInfo]:
+    chosen: list[zipfile.ZipInfo] = []
+    for member in members:
+        found = [item for item in files if item.filename == member][:1]
+        if not found and ("*" in member or "?" in member):
+            found = [item for item in traces if fnmatch.fnmatchcase(item.filename, member)]
         if not found:
             raise CorruptTrace(f"the archive has no member {member!r}")
-        return found[0]
-    found = _diagsession_traces(archive, files)
-    if not found:
-        found = [item for item in files if item.filename.lower().endswith(".etl")]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise CorruptTrace("the archive holds no .etl file")
-    names = ", ".join(item.filename for item in found)
-    raise CorruptTrace(
-        f"the archive holds several traces; choose one with --member (member=): {names}"
+        chosen += [item for item in found if item not in chosen]
+    return chosen
+
+
+def _are_companions(traces: list[zipfile.ZipInfo]) -> bool:
+    """Whether these two are a trace and its companion."""
+    names = [item.filename for item in traces]
+    return len(names) == 2 and (
+        companion_name(names[0]) == names[1] or companion_name(names[1]) == names[0]
     )
 
 

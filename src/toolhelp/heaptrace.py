@@ -13,6 +13,7 @@ Recording needs Windows and an elevated process; reading the file needs neither.
 from __future__ import annotations
 
 import atexit
+import ntpath
 import os
 import threading
 import time
@@ -329,6 +330,8 @@ class HeapTrace:
                 raise explained(second) from None
         if self._take_modules:
             self.sidecar = Sidecar(clock=self._clock)
+            if self.companion_path is not None:
+                self.sidecar.companion = ntpath.basename(self.companion_path)
             self._note()
             _start_timer(self)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ._core import Table
 from .session_stats import SessionStats
-from .trace import describe
+from .trace_info import describe
 
 __all__ = ["LiveView"]
 

@@ -89,6 +89,8 @@ class Sidecar:
     processes: list[SidecarProcess] = field(default_factory=list)
     modules: list[SidecarModule] = field(default_factory=list)
     errors: list[dict[str, Any]] = field(default_factory=list)
+    companion: str | None = None
+    """File name of the companion that was recorded with the trace."""
 
     def take(self, pids: Iterable[int]) -> None:
         """Look at each process now. What cannot be read becomes a row of `errors`, once."""
@@ -205,6 +207,7 @@ class Sidecar:
             "processes": [asdict(process) for process in self.processes],
             "modules": [asdict(module) for module in self.modules],
             "errors": self.errors,
+            **({"companion": self.companion} if self.companion else {}),
         }
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -241,6 +244,7 @@ class Sidecar:
             processes=[_row(SidecarProcess, row) for row in found["processes"]],
             modules=[_row(SidecarModule, row) for row in found["modules"]],
             errors=[dict(row) for row in found["errors"]],
+            companion=_file_name(found.get("companion")),
         )
 
 
@@ -291,6 +295,14 @@ def _identity_note(raw: int, module: SidecarModule) -> Note:
 def _number(value: Any) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**64:
         raise ValueError(f"{value!r} is not a number of 64 bits")
+    return value
+
+
+def _file_name(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or re.search(r"[/\\:\0]", value):
+        raise ValueError(f"{value!r} is not the name of a file")
     return value
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import Table
-from .archive import MAX_EXPAND, Opened, TraceInput, open_input
+from .archive import MAX_EXPAND, TraceInput
 from .batches import Batches
+from .parts import Recording, open_recording
+from .trace_info import describe, quality_of
 
 if TYPE_CHECKING:
     from .analysis import Analysis
@@ -20,47 +21,50 @@ if TYPE_CHECKING:
 
 __all__ = ["Trace", "open_trace"]
 
-_COMPRESSED_MODE = 0x04000000
-_CLOCKS = {2: "system", 3: "cycles"}
-_FILETIME_ZERO = datetime(1601, 1, 1, tzinfo=UTC)
-
-_COUNTS_OF_FILE = (
-    "buffers",
-    "compressed_buffers",
-    "events",
-    "events_by_header",
-    "events_by_hook",
-    "heap_events",
-)
 
 Progress = Callable[[int, int], None]
 """Called with bytes read and bytes in all."""
 
 
 def open_trace(
-    trace: TraceInput,
+    trace: TraceInput | Sequence[TraceInput],
     *,
     threads: int | None = None,
     max_expand: int = MAX_EXPAND,
-    member: str | None = None,
+    member: str | Sequence[str] | None = None,
+    companion: bool = True,
 ) -> Trace:
-    """Open a trace: a path, bytes, a memoryview, or a binary file object.
+    """Open a trace: a path, bytes, a memoryview, or a binary file object; or a list of such that
+    are the files of one recording.
 
-    Also reads `.etl` files inside `.zip` and Visual Studio `.diagsession` files (`member` chooses
-    when there are several), `.etl.gz` and `.etl.zst`, and streams that cannot seek: these are
-    copied to a temporary file first, up to `max_expand` bytes. A file object must stay open while
-    the trace is used; it is never closed here.
+    Several files are read as one, their events merged by time: a kernel session and a user session
+    that ran side by side, the files of a session that begins a new one every so many megabytes. A
+    companion that `HeapTrace(companion=True)` wrote beside the trace is picked up by itself, unless
+    `companion` is False; `info["files"]` says so.
 
-    `threads` helpers read and unpack ahead (default: up to 2, none on one processor).
+    Also reads `.etl` files inside `.zip` and Visual Studio `.diagsession` files, `.etl.gz` and
+    `.etl.zst`, and streams that cannot seek: these are copied to a temporary file first, up to
+    `max_expand` bytes. `member` chooses when there are several in an archive: one, a pattern with
+    `*` and `?`, or a list; without it the traces of a `.diagsession` are read as one recording. A
+    file object must stay open while the trace is used; it is never closed here.
 
-    Raises `CorruptTrace` when the bytes are not a trace, and what opening a file raises. Damage
-    inside a trace is not an error: `Trace.quality` says what is missing.
+    `threads` helpers read and unpack ahead (default: up to 2, none on one processor); of several
+    files each has its own, as long as there are few.
+
+    Raises `CorruptTrace` when the bytes are not a trace or the files are not one recording (another
+    clock, another start of Windows), ValueError when a file is given twice, and what opening a file
+    raises. Damage inside a trace is not an error: `Trace.quality` says what is missing.
     """
     if threads is None:
         threads = max(0, min(2, _processors() - 1))
     elif not 0 <= threads <= 64:
         raise ValueError("threads must be from 0 to 64")
-    return Trace(open_input(trace, max_expand=max_expand, member=member), threads)
+    members = () if member is None else (member,) if isinstance(member, str) else tuple(member)
+    inputs: Sequence[Any] = trace if isinstance(trace, (list, tuple)) else [trace]
+    recording, first = open_recording(
+        inputs, threads=threads, max_expand=max_expand, members=members, companion=companion
+    )
+    return Trace(recording, threads, first)
 
 
 def _processors() -> int:
@@ -81,14 +85,14 @@ class Trace:
     `distinct_stacks` the rows of `stacks` without repetitions.
     """
 
-    def __init__(self, opened: Opened, threads: int) -> None:
-        self._opened: Opened | None = opened
+    def __init__(self, recording: Recording, threads: int, first: _core.TracePass) -> None:
+        self._recording: Recording | None = recording
+        self._about = recording.about()
         self._threads = threads
         self._lock = threading.Lock()
         self._summary: _core.TracePass | None = None
         self._facts: dict[str, Any] | None = None
-        self._notes, self._trouble = _notes_beside(opened.name)
-        self._first: _core.TracePass | None = self._new_pass(opened)
+        self._first: _core.TracePass | None = first
 
     def __enter__(self) -> Trace:
         return self
@@ -102,41 +106,37 @@ class Trace:
         self.close()
 
     def __repr__(self) -> str:
-        if self._opened is None:
+        recording = self._recording
+        if recording is None:
             return "<toolhelp.Trace, closed>"
-        return f"<toolhelp.Trace of {self._opened.name or 'memory'!r}, {self._opened.size:,} bytes>"
+        more = f" and {len(recording.parts) - 1} more" if len(recording.parts) > 1 else ""
+        return f"<toolhelp.Trace of {recording.name or 'memory'!r}{more}, {recording.size:,} bytes>"
 
     def __reduce__(self) -> Any:
         raise TypeError("an open trace cannot be pickled: send its path and open it there")
 
     def close(self) -> None:
         """Let go of the bytes. Iterators that were begun keep them until they end."""
-        self._opened = None
+        self._recording = None
         self._first = None
 
-    def _source(self) -> Opened:
-        opened = self._opened
-        if opened is None:
+    def _source(self) -> Recording:
+        recording = self._recording
+        if recording is None:
             raise ValueError("the trace is closed")
-        return opened
+        return recording
 
     def _begin(self) -> _core.TracePass:
         """A pass that nobody else has begun; the one that opening made serves first."""
-        opened = self._source()
+        recording = self._source()
         with self._lock:
             first, self._first = self._first, None
-        return first or self._new_pass(opened)
-
-    def _new_pass(self, opened: Opened) -> _core.TracePass:
-        made = _core.trace_pass(opened.source, self._threads)
-        if self._notes:
-            made.note(self._notes)
-        return made
+        return first or recording.begin(self._threads)
 
     def _give_back(self, run: Any) -> None:
         """Undoes `_begin` for a pass that was not used after all."""
         with self._lock:
-            if self._first is None and self._opened is not None:
+            if self._first is None and self._recording is not None:
                 self._first = run
 
     def read(self, progress: Progress | None = None) -> None:
@@ -155,8 +155,7 @@ class Trace:
     def _keep(self, run: _core.TracePass) -> None:
         with self._lock:
             if self._summary is None:
-                self._facts = run.facts()
-                self._facts["trouble"] = self._trouble
+                self._facts = self._about.facts(run)
                 self._summary = run
 
     def _whole(self) -> _core.TracePass:
@@ -172,15 +171,12 @@ class Trace:
     @property
     def info(self) -> dict[str, Any]:
         """What the trace is (`file`) and what it holds (`counts`), as `toolhelp info --json`."""
-        return describe(self._counted(), self._name())
+        return describe(self._counted(), self._about.name)
 
     @property
     def quality(self) -> dict[str, Any]:
         """What is missing from the trace, in numbers and in sentences (`messages`)."""
-        return _quality(self._counted())
-
-    def _name(self) -> str | None:
-        return self._opened.name if self._opened is not None else None
+        return quality_of(self._counted())
 
     @property
     def processes(self) -> Table[Any]:
@@ -252,9 +248,9 @@ class Trace:
         payload).
         """
         wanted = _filter(kinds)
-        opened = self._source()
-        run = _core.trace_events(opened.source, self._threads, wanted)
-        return Batches(_watched(run, opened.size, progress))
+        recording = self._source()
+        run = _core.trace_events(recording.source, self._threads, wanted)
+        return Batches(_watched(run, recording.size, progress))
 
     def analyze(
         self,
@@ -342,19 +338,6 @@ class Trace:
         )
 
 
-def _notes_beside(name: str | None) -> tuple[list[_core._Note], str | None]:
-    """What was noted beside the trace while it was recorded, and why that is of no use."""
-    if name is None or not os.path.isfile(f"{name}.modules.json"):
-        return [], None
-    from .errors import CorruptTrace
-    from .sidecar import Sidecar
-
-    try:
-        return Sidecar.read(f"{name}.modules.json").notes(), None
-    except (CorruptTrace, OSError) as error:
-        return [], f"The notes beside the trace cannot be used: {error}."
-
-
 def _watched(
     run: _core.TracePass | _core.TraceEvents, size: int, progress: Progress | None
 ) -> Iterator[Table[Any]]:
@@ -388,157 +371,3 @@ def _filter(kinds: str | Iterable[str] | None) -> int:
         for bit in bits:
             wanted |= 1 << bit
     return wanted
-
-
-def _iso(ticks: int) -> str | None:
-    """A FILETIME (100 ns since 1601, UTC) as ISO 8601 text; None outside the years 1601-9999."""
-    seconds, part = divmod(ticks, 10_000_000)
-    try:
-        moment = _FILETIME_ZERO + timedelta(seconds=seconds)
-    except OverflowError:
-        return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{part:07d}Z" if ticks >= 0 else None
-
-
-def describe(facts: dict[str, Any], name: str | None) -> dict[str, Any]:
-    """What `Trace.info` gives, from the facts of a finished pass."""
-    start, end = facts["start_time"], facts["end_time"]
-    finished = end != 0 and end >= start
-    return {
-        "schema_version": 1,
-        "file": {
-            "path": name,
-            "bytes": facts["bytes"],
-            "os_version": f"{facts['os_major']}.{facts['os_minor']}",
-            "os_build": facts["os_build"],
-            "processors": facts["processors"],
-            "pointer_size": facts["pointer_size"],
-            "log_file_mode": facts["log_file_mode"],
-            "compressed": bool(facts["log_file_mode"] & _COMPRESSED_MODE),
-            "clock": _CLOCKS.get(facts["clock"], "qpc"),
-            "start": _iso(start),
-            "end": _iso(end) if end else None,
-            "duration_ns": (end - start) * 100 if finished else max(0, facts["last_ns"]),
-            "session_name": facts["session_name"],
-        },
-        "counts": {
-            **{key: facts[key] for key in _COUNTS_OF_FILE},
-            "stacks": facts["stack_parts"],
-            "distinct_stacks": facts["stacks"],
-            "processes": facts["processes"],
-            "threads": facts["threads"],
-            "modules": facts["modules"],
-        },
-        "quality": _quality(facts),
-    }
-
-
-def _quality(facts: dict[str, Any]) -> dict[str, Any]:
-    heap = facts["heap_events"]
-    allocations = heap.get("alloc", 0) + heap.get("realloc", 0)
-    finished = facts["end_time"] != 0 and facts["buffers_written"] != 0
-    lost_flags = facts["flagged_event_loss"] or facts["flagged_buffer_loss"]
-    missing = (
-        facts["truncated"]
-        or facts["events_lost"]
-        or facts["buffers_lost"]
-        or facts["buffers_skipped"]
-        or facts["bytes_skipped"]
-        or facts["unknown_headers"]
-        or facts["bad_events"]
-        or lost_flags
-        or facts["lost_events"]
-    )
-    return {
-        "complete": finished and not missing,
-        "truncated": facts["truncated"],
-        "events_lost": facts["events_lost"],
-        "buffers_lost": facts["buffers_lost"],
-        "buffers_skipped": facts["buffers_skipped"],
-        "bytes_skipped": facts["bytes_skipped"],
-        "unknown_headers": facts["unknown_headers"],
-        "bad_events": facts["bad_events"],
-        "sequence_gaps": facts["sequence_gaps"],
-        "stack_coverage": facts["with_stack"] / allocations if allocations else None,
-        "unattributed": facts["unattributed"],
-        "messages": _messages(facts, finished, allocations),
-    }
-
-
-def _messages(facts: dict[str, Any], finished: bool, allocations: int) -> list[str]:
-    said = []
-
-    def say(count: int, one: str, many: str) -> None:
-        if count:
-            said.append(one if count == 1 else many.format(n=f"{count:,}"))
-
-    if facts.get("trouble"):
-        said.append(facts["trouble"])
-    if not finished:
-        said.append("The session was never finished: the end of the recording may be missing.")
-    if facts["truncated"]:
-        said.append("The file is cut off inside a buffer or an event.")
-    say(
-        facts["events_lost"],
-        "The recorder lost 1 event.",
-        "The recorder lost {n} events.",
-    )
-    say(
-        facts["buffers_lost"],
-        "The recorder lost 1 buffer.",
-        "The recorder lost {n} buffers.",
-    )
-    say(
-        max(facts["flagged_event_loss"], facts["flagged_buffer_loss"]),
-        "1 buffer is marked: events were lost before it.",
-        "{n} buffers are marked: events were lost before them.",
-    )
-    say(
-        facts["lost_events"],
-        "1 event reports a loss in real time.",
-        "{n} events report losses in real time.",
-    )
-    say(
-        facts["buffers_skipped"],
-        "1 buffer could not be used.",
-        "{n} buffers could not be used.",
-    )
-    say(
-        facts["bytes_skipped"],
-        "1 byte was skipped.",
-        "{n} bytes were skipped.",
-    )
-    say(
-        facts["bad_events"],
-        "1 event is damaged.",
-        "{n} events are damaged.",
-    )
-    say(
-        facts["unknown_headers"],
-        "1 event has a header of unknown kind.",
-        "{n} events have headers of unknown kinds.",
-    )
-    say(
-        facts["reordered"],
-        "1 event is out of order in its buffers.",
-        "{n} events are out of order in their buffers.",
-    )
-    say(
-        facts["unresolved_keys"],
-        "1 stack is only a key whose frames were never written.",
-        "{n} stacks are only keys whose frames were never written.",
-    )
-    say(
-        facts["forced_rows"],
-        "1 heap event could not wait for its stack.",
-        "{n} heap events could not wait for their stacks: too many came at once.",
-    )
-    say(
-        facts["unattributed"],
-        "1 heap event names no process.",
-        "{n} heap events name no process.",
-    )
-    without = allocations - facts["with_stack"]
-    if facts["with_stack"] and without:
-        said.append(f"{without:,} of {allocations:,} allocations have no stack.")
-    return said

@@ -171,6 +171,7 @@ def logfile_header(
     session_name: str,
     file_name: str,
     pointer_size: int,
+    boot: int,
 ) -> bytes:
     major, minor, build = os
     out = u32(buffer_size) + bytes([major, minor, 1, 5]) + u32(build, processors)
@@ -178,6 +179,6 @@ def logfile_header(
     out += u32(156250, 500, mode, buffers_written, 1, pointer_size, events_lost, mhz)
     out += words(w, 0, 0)
     out += bytes(172) + bytes(4)  # time zone and padding
-    out += struct.pack("<qqq", start - 6_000_000_000, perf_freq, start)
+    out += struct.pack("<qqq", boot, perf_freq, start)
     out += u32(clock, buffers_lost)
     return out + wide(session_name) + wide(file_name)

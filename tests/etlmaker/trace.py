@@ -41,6 +41,7 @@ class Trace:
     mhz: int = 3000
     start: int = START
     end: int | None = None  # FILETIME; None: 10 s after start, 0 if not finished
+    boot: int | None = None  # FILETIME; None: 10 minutes before start
     t0: int = 1000
     cpus: int = 1
     os: tuple[int, int, int] = (10, 0, 19041)
@@ -389,6 +390,7 @@ class Trace:
             session_name=self.session_name,
             file_name=self.file_name,
             pointer_size=self.pointer_size,
+            boot=self.start - 6_000_000_000 if self.boot is None else self.boot,
         )
         ids = {"pid": 4, "tid": 8, "time": self.t0, "pointer_size": self.pointer_size}
         first = padded(event("SYSTEM", "EventTrace", 0, payload, **ids))  # type: ignore[arg-type]

@@ -50,7 +50,7 @@ static uint64_t stream_all(const th_source *source, uint64_t *events) {
 static void decode_all(const th_source *source) {
   th_trace *trace;
   th_failure failure = {0};
-  if (th_trace_open(source, NULL, &trace, &failure) != TH_OK)
+  if (th_trace_open(source, 1, NULL, &trace, &failure) != TH_OK)
     return;
   bool more = true;
   while (more) {

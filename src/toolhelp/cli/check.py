@@ -72,15 +72,19 @@ _DIFF_ROWS = 20
 @filter_options
 @output_options
 def check(**options: Any) -> int:
-    """Hold the trace FILE against rules; exit with 1 when one is broken."""
+    """Hold the trace FILE against rules; exit with 1 when one is broken.
+
+    Several files are read as one recording.
+    """
     from ..report.check import Checker, annotation, junit
 
     limits = _limits(options)
     suppressions = _suppressions(options["suppressions"])
-    file = options["file"]
+    files = options["files"]
+    file = files[0]
     with (
         opened(options["output"], options["force"]) as stream,
-        analyzed(file, options, words(dict(options))) as (_, analysis),
+        analyzed(files, options, words(dict(options))) as (_, analysis),
     ):
         checker = Checker(analysis, limits, suppressions, options["number"])
         verdicts = checker.verdicts()
@@ -174,7 +178,7 @@ def diff(before: str, after: str, **options: Any) -> int:
     """Say what changed from A to B: traces, or what `report --json --all` wrote of them."""
     from ..report.compare import difference
 
-    options |= {"threads": None, "max_expand": MAX_EXPAND, "member": None}
+    options |= {"threads": None, "max_expand": MAX_EXPAND, "members": ()}
     with opened(options["output"], options["force"]) as stream:
         found = difference(_report_of(before, options), _report_of(after, options))
         if not options["everything"]:
@@ -192,7 +196,7 @@ def _report_of(path: str, options: dict[str, Any]) -> Document:
 
     if path.endswith(".json"):
         return _document(path)
-    with analyzed(path, options, words(dict(options))) as (trace, analysis):
+    with analyzed([path], options, words(dict(options))) as (trace, analysis):
         return document(trace, analysis, None)
 
 

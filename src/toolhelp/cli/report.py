@@ -16,7 +16,7 @@ from . import exits, progress
 from .filters import filter_options, words
 from .output import opened, output_options, read_text
 from .tables import plain
-from .trace import open_file, trace_options
+from .trace import open_files, trace_options
 
 if TYPE_CHECKING:
     from ..analysis import Analysis
@@ -57,15 +57,16 @@ def _reading_options(function: _F) -> _F:
     return trace_options(filter_options(output_options(function)))
 
 
-def _opened(options: dict[str, Any], file: str) -> Trace:
-    return open_file(file, options["threads"], options["max_expand"], options["member"])
+def _opened(options: dict[str, Any], files: Sequence[str]) -> Trace:
+    return open_files(files, options["threads"], options["max_expand"], options["members"])
 
 
 @contextlib.contextmanager
 def analyzed(
-    file: str, options: dict[str, Any], chosen: dict[str, Any]
+    files: Sequence[str], options: dict[str, Any], chosen: dict[str, Any]
 ) -> Iterator[tuple[Trace, Analysis]]:
-    with _opened(options, file) as trace:
+    """The figures of a recording, and its trace while it is open."""
+    with _opened(options, files) as trace:
         try:
             with progress.shown("reading") as report:
                 analysis = trace.analyze(progress=report, **chosen)
@@ -132,17 +133,17 @@ def _page(trace: Trace, analysis: Analysis, options: dict[str, Any], width: int,
 
 
 def _show(
-    file: str,
+    files: Sequence[str],
     options: dict[str, Any],
     stream: IO[str],
     draw: Callable[[Page], object],
     rows: int,
 ) -> bool:
-    """One report of one file; says whether the trace is complete."""
+    """One report of one recording; says whether the trace is complete."""
     from ..report.document import document
 
     chosen = words(dict(options))
-    with analyzed(file, options, chosen) as (trace, analysis):
+    with analyzed(files, options, chosen) as (trace, analysis):
         if options["as_json"]:
             _json(stream, document(trace, analysis, _number(options, 20)))
         else:
@@ -153,9 +154,11 @@ def _show(
         return bool(analysis.quality["complete"])
 
 
-def _one(file: str, options: dict[str, Any], draw: Callable[[Page], object], rows: int) -> int:
+def _one(
+    files: Sequence[str], options: dict[str, Any], draw: Callable[[Page], object], rows: int
+) -> int:
     with opened(options["output"], options["force"]) as stream:
-        complete = _show(file, options, stream, draw, rows)
+        complete = _show(files, options, stream, draw, rows)
     return _code(options["strict"], complete)
 
 
@@ -174,18 +177,16 @@ def _explain(ctx: click.Context, param: click.Parameter, value: bool) -> None:
               help="Say what the words of the report mean, and exit.")  # fmt: skip
 @_view_options
 @_reading_options
-@click.argument("others", metavar="[FILE]...", nargs=-1)
-def report(file: str, others: tuple[str, ...], each: bool, **options: Any) -> int:
-    """Say who holds the heap at the end of the trace FILE, at its peak, and who churns it."""
+def report(files: tuple[str, ...], each: bool, **options: Any) -> int:
+    """Say who holds the heap at the end of the trace FILE, at its peak, and who churns it.
+
+    Several files are read as one recording: a user and a kernel session that ran side by side, or
+    the parts of one session.
+    """
     if not each:
-        if others:
-            raise click.UsageError(
-                "several files are one recording, and such cannot be read yet; "
-                "--each makes one report for each file"
-            )
-        return _one(file, options, _draw_report, _REPORT_ROWS)
+        return _one(files, options, _draw_report, _REPORT_ROWS)
     with opened(options["output"], options["force"]) as stream:
-        complete = _each([file, *others], options, stream)
+        complete = _each(files, options, stream)
     return _code(options["strict"], complete)
 
 
@@ -197,7 +198,7 @@ def _each(files: Sequence[str], options: dict[str, Any], stream: IO[str]) -> boo
             stream.write(start)
         elif number:
             stream.write("\n")
-        complete &= _show(file, options, stream, _draw_report, _REPORT_ROWS)
+        complete &= _show([file], options, stream, _draw_report, _REPORT_ROWS)
     if options["as_json"]:
         stream.write("]}\n")
     return complete
@@ -207,8 +208,8 @@ def _view(name: str, text: str, draw: Callable[[Page], object]) -> click.Command
     @click.command(name, help=text)
     @_view_options
     @_reading_options
-    def command(file: str, **options: Any) -> int:
-        return _one(file, options, draw, 20)
+    def command(files: tuple[str, ...], **options: Any) -> int:
+        return _one(files, options, draw, 20)
 
     return command
 

@@ -6,7 +6,7 @@ import csv
 import importlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, TypeVar
 
 import click
@@ -22,9 +22,14 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def trace_options(function: _F) -> _F:
-    """FILE and the options of every command that reads a trace."""
+    """FILE... and the options of every command that reads a trace."""
     function = click.option(
-        "--member", metavar="NAME", help="Which trace of an archive that holds several."
+        "--member",
+        "members",
+        metavar="NAME",
+        multiple=True,
+        help="Which trace of an archive that holds several; may be given more than once, and have "
+        "* and ? in it: what it names is read as one recording.",
     )(function)
     function = click.option(
         "--max-expand",
@@ -37,16 +42,20 @@ def trace_options(function: _F) -> _F:
     function = click.option(
         "--threads", type=click.IntRange(0, 64), help="Helpers that read and unpack ahead."
     )(function)
-    return click.argument("file", metavar="FILE")(function)
+    return click.argument("files", metavar="FILE...", nargs=-1, required=True)(function)
 
 
-def open_file(file: str, threads: int | None, max_expand: int, member: str | None) -> Trace:
-    """The trace of the command line; `-` is standard input."""
-    source: Any = sys.stdin.buffer if file == "-" else file
+def open_files(
+    files: Sequence[str], threads: int | None, max_expand: int, members: Sequence[str]
+) -> Trace:
+    """The trace of the command line, several files as one; `-` is standard input."""
+    sources: list[Any] = [sys.stdin.buffer if file == "-" else file for file in files]
     try:
-        return open_trace(source, threads=threads, max_expand=max_expand, member=member)
+        return open_trace(sources, threads=threads, max_expand=max_expand, member=members)
     except CorruptTrace as error:
-        name = "standard input" if file == "-" else file
+        if len(files) > 1:  # it says which itself
+            raise exits.InputFailed(str(error)) from None
+        name = "standard input" if files[0] == "-" else files[0]
         raise exits.InputFailed(f"{name}: {error}") from None
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -58,17 +67,20 @@ def open_file(file: str, threads: int | None, max_expand: int, member: str | Non
 @click.option("--strict", is_flag=True, help="Exit with 4 when the trace is not complete.")
 @output_options
 def info(
-    file: str,
+    files: tuple[str, ...],
     threads: int | None,
     max_expand: int,
-    member: str | None,
+    members: tuple[str, ...],
     as_json: bool,
     strict: bool,
     output: str | None,
     force: bool,
 ) -> int:
-    """Say what the trace FILE is, what it holds and what is missing from it."""
-    with open_file(file, threads, max_expand, member) as trace:
+    """Say what the trace FILE is, what it holds and what is missing from it.
+
+    Several files are read as one recording.
+    """
+    with open_files(files, threads, max_expand, members) as trace:
         with progress.shown("reading") as report:
             trace.read(report)
         found = trace.info
@@ -89,7 +101,11 @@ def _write_info(stream: IO[str], found: dict[str, Any]) -> None:
         text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
         stream.write(f"{name:12}{text}\n")
 
-    line("file", f"{file['path'] or '(memory)'}, {file['bytes']:,} bytes")
+    for one in found["files"]:
+        found_beside = "" if one["given"] else ", found beside"
+        line("file", f"{one['path'] or '(memory)'}, {one['bytes']:,} bytes{found_beside}")
+        if one["notes"]:
+            line("notes", f"{one['notes']}, found beside")
     line("session", file["session_name"])
     line(
         "system",
@@ -135,23 +151,26 @@ def _write_info(stream: IO[str], found: dict[str, Any]) -> None:
 @click.option("--limit", type=click.IntRange(0), metavar="N", help="Stop after N events.")
 @output_options
 def events(
-    file: str,
+    files: tuple[str, ...],
     threads: int | None,
     max_expand: int,
-    member: str | None,
+    members: tuple[str, ...],
     kinds: tuple[str, ...],
     form: str,
     limit: int | None,
     output: str | None,
     force: bool,
 ) -> None:
-    """Write the events of the trace FILE in the order of their time."""
+    """Write the events of the trace FILE in the order of their time.
+
+    Several files are read as one recording.
+    """
     writers: dict[str, Callable[[IO[Any], Iterator[Any]], None]]
     writers = {"table": _text, "json": _json, "csv": _csv, "parquet": _parquet}
     if form == "parquet":
         importlib.import_module("pyarrow")  # complains before anything is written
     with (
-        open_file(file, threads, max_expand, member) as trace,
+        open_files(files, threads, max_expand, members) as trace,
         progress.shown("reading") as report,
     ):
         try:

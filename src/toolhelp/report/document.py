@@ -101,6 +101,7 @@ def document(trace: Trace, analysis: Analysis, number: int | None = 20) -> Docum
     return {
         "schema_version": SCHEMA_VERSION,
         "file": trace.info["file"],
+        "files": trace.info["files"],
         "quality": analysis.quality,
         "totals": totals._asdict(),
         "live": amount(*analysis.live),

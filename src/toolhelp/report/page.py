@@ -107,6 +107,9 @@ class Page:
         ]
         if file["compressed"]:
             parts.insert(2, "compressed")
+        more = len(self._trace.info["files"]) - 1
+        if more > 0:
+            parts.insert(1, f"and {more} more {_s(more, 'file', 'files')}")
         self._wrapped("file", "  ".join(_clean(part).replace(" ", _FIXED) for part in parts))
         self._wrapped("target", self._target())
 
