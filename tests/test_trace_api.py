@@ -194,7 +194,7 @@ def test_archives_that_cannot_be_read(data: bytes) -> None:
 
 
 def test_what_is_no_trace_says_what_is(data: bytes, tmp_path: Path) -> None:
-    for wrong in (3.5, None, 7, [data], object()):
+    for wrong in (3.5, None, 7, [[data]], object()):
         said = f"a trace is a path, bytes, .*binary file object, not {type(wrong).__name__}"
         with pytest.raises(TypeError, match=said):
             th.open_trace(wrong)  # type: ignore[arg-type]

@@ -327,8 +327,8 @@ def _choose(archive: zipfile.ZipFile, members: Sequence[str]) -> list[zipfile.Zi
         return traces
     names = ", ".join(item.filename for item in traces)
     raise CorruptTrace(
-        "the archive holds several traces; choose one with --member (member=), or '*' when all of "
-        f"them are one recording: {names}"
+        f"the archive holds several traces; choose one with --member (member=): {names}; or '*', "
+        "when all of them are one recording"
     )
 
 

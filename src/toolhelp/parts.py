@@ -105,7 +105,7 @@ def open_recording(
     _check_number(parts)
     if members and not any(part.opened.chosen for part in parts):
         raise ValueError(
-            "--member (member=) chooses files of a .zip or .diagsession; "
+            "--member (member=) chooses a file of a .zip or .diagsession; "
             f"{parts[0].opened.name or 'this'} is none"
         )
     trouble: list[str] = []
