@@ -153,24 +153,55 @@ static void first_buffer(made_trace *made, int packed) {
   sequence = 1;
 }
 
-made_trace make_trace(size_t bytes, unsigned cpus, uint32_t buffer, int packed) {
-  made_trace made = {malloc(bytes + 2 * (size_t)cpus * buffer + 65536), 0, 0};
+/* Frames of one of the stacks: where its number leads. */
+static uint32_t put_frames(uint8_t *at, uint32_t stack) {
+  uint64_t state = stack * UINT64_C(0x9e3779b97f4a7c15) + 1;
+  uint32_t count = MADE_FRAMES / 2 + stack % (MADE_FRAMES / 2);
+  for (uint32_t i = 0; i < count; i++) {
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    put(at + 8 * i, UINT64_C(0x7ff600000000) + (state >> 24 & 0xffffffff), 8);
+  }
+  return 8 * count;
+}
+
+static uint32_t stack_event(uint8_t *at, uint32_t stack, uint32_t cpu, uint64_t of, uint64_t time) {
+  uint32_t size = 0x20 + put_frames(at + 0x20, stack);
+  memset(at, 0, 0x20);
+  at[0] = 2;
+  at[2] = 0x11;
+  at[3] = 0xc0;
+  put(at + 4, size, 2);
+  put(at + 6, 0x1820, 2);
+  put(at + 8, time, 8);
+  put(at + 16, of, 8);
+  put(at + 24, 4242, 4);
+  put(at + 28, 1000 + 4 * cpu, 4);
+  return size;
+}
+
+made_trace make_trace(made_shape shape) {
+  size_t room = shape.bytes + 2 * (size_t)shape.cpus * shape.buffer + 65536;
+  made_trace made = {.bytes = malloc(room), .cpus = shape.cpus, .stacks = shape.stacks};
   cpu_buffer buffers[MAX_CPUS];
-  for (unsigned cpu = 0; cpu < cpus; cpu++)
-    buffers[cpu] = (cpu_buffer){malloc(buffer), HEAD};
+  for (unsigned cpu = 0; cpu < shape.cpus; cpu++)
+    buffers[cpu] = (cpu_buffer){malloc(shape.buffer), HEAD};
   if (!made.bytes)
     exit(9);
-  first_buffer(&made, packed);
+  first_buffer(&made, shape.packed);
   uint64_t time = 2000, address = 0x20000000;
-  while (made.size < bytes) {
-    uint32_t cpu = (uint32_t)(draw() % cpus);
+  uint32_t cpu = 0;
+  while (made.size < shape.bytes) {
+    if (draw() % shape.burst == 0)
+      cpu = (uint32_t)(draw() % shape.cpus);
     cpu_buffer *to = &buffers[cpu];
-    if (to->used + 128 > buffer)
-      flush(&made, to, cpu, buffer, packed);
+    if (to->used + 128 + 64 + 8 * MADE_FRAMES > shape.buffer)
+      flush(&made, to, cpu, shape.buffer, shape.packed);
     uint8_t *at = to->bytes + to->used;
-    time += draw() % 8;
+    /* A million events a second. No two at once: one order is the only one. */
+    time += 1 + draw() % 19;
     uint32_t size;
-    if (draw() & 1) {
+    int allocates = draw() & 1;
+    if (allocates) {
       size = event_head(at, 0x1021, 28, cpu, time);
       put(at + 0x20, 0x1e0000, 8);
       put(at + 0x28, 16 + draw() % 4096, 8);
@@ -184,9 +215,19 @@ made_trace make_trace(size_t bytes, unsigned cpus, uint32_t buffer, int packed) 
     }
     to->used += aligned(size);
     made.events++;
+    if (allocates && shape.stacks) {
+      uint64_t of = time;
+      time += 1 + draw() % 3;
+      /* Some are much more frequent than others. */
+      uint32_t stack = (uint32_t)(draw() % shape.stacks);
+      if (draw() & 1)
+        stack %= 1 + shape.stacks / 16;
+      to->used += aligned(stack_event(to->bytes + to->used, stack, cpu, of, time));
+      made.with_stack++;
+    }
   }
-  for (unsigned cpu = 0; cpu < cpus; cpu++) {
-    flush(&made, &buffers[cpu], cpu, buffer, packed);
+  for (cpu = 0; cpu < shape.cpus; cpu++) {
+    flush(&made, &buffers[cpu], cpu, shape.buffer, shape.packed);
     free(buffers[cpu].bytes);
   }
   return made;

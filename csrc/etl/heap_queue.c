@@ -1,5 +1,7 @@
 #include "etl/heap_queue.h"
 
+#include <assert.h>
+
 /* Values a kind has, one bit per column that may lack them. */
 enum { BIT_ADDRESS = 1, BIT_SIZE = 2, BIT_OLD_ADDRESS = 4, BIT_OLD_SIZE = 8, BIT_SOURCE = 16,
        BIT_STACK = 32, BITS = 6 };
@@ -9,6 +11,7 @@ static const uint8_t columns_of_bits[BITS] = {TH_HEAP_EVENT_ADDRESS,     TH_HEAP
                                               TH_HEAP_EVENT_SOURCE,      TH_HEAP_EVENT_STACK_ID};
 
 #define BLOCK_BITS (BIT_ADDRESS | BIT_SIZE)
+#define BLOCK_KINDS (1u << TH_HEAP_ALLOC | 1u << TH_HEAP_REALLOC | 1u << TH_HEAP_FREE)
 static const uint8_t bits_of_kinds[TH_HEAP_KINDS] = {
     [TH_HEAP_ALLOC] = BLOCK_BITS | BIT_SOURCE,
     [TH_HEAP_REALLOC] = BLOCK_BITS | BIT_OLD_ADDRESS | BIT_OLD_SIZE | BIT_SOURCE,
@@ -75,6 +78,7 @@ static bool make_chunk(th_heap_queue *queue, th_heap_chunk *chunk) {
       .max_time = INT64_MIN,
       .sorted = true,
   };
+  memset(chunk->stack, 0xff, rows->capacity * sizeof *chunk->stack); /* TH_NO_STACK_REF */
   return true;
 }
 
@@ -152,6 +156,46 @@ static unsigned bits_of_all(const th_heap_chunk *chunk, bool all_stacks) {
   return all_stacks ? bits : bits & ~(unsigned)BIT_STACK;
 }
 
+/* One bit of each of eight bytes. */
+#define EIGHT(byte) ((byte) * UINT64_C(0x0101010101010101))
+TH_INLINE uint8_t gather(uint64_t low_bits) {
+  return (uint8_t)((low_bits & EIGHT(1)) * UINT64_C(0x0102040810204080) >> 56);
+}
+static_assert(TH_HEAP_ALLOC == 1 && TH_HEAP_REALLOC == 2 && TH_HEAP_FREE == 4, "bits of their own");
+
+/* Allocations, reallocations and frees only: all have an address and a source, and the number of
+   the kind is a bit of its own. */
+static void mark_blocks(const th_heap_chunk *chunk, uint8_t *const *bitmaps) {
+  uint8_t *sizes = bitmaps[1], *old_addresses = bitmaps[2], *old_sizes = bitmaps[3];
+  size_t bytes = (chunk->count + 7) / 8;
+  for (size_t at = 0; at < bytes && sizes; at++)
+    sizes[at] = gather(~th_load_u64(chunk->kind + 8 * at) >> 2);
+  for (size_t at = 0; at < bytes && old_addresses; at++)
+    old_addresses[at] = old_sizes[at] = gather(th_load_u64(chunk->kind + 8 * at) >> 1);
+}
+
+static void mark_others(const th_heap_chunk *chunk, uint8_t *const *bitmaps) {
+  for (size_t row = 0; row < chunk->count; row += 8) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < 8 && row + i < chunk->count; i++)
+      bits |= (uint64_t)bits_of_kinds[chunk->kind[row + i]] << (8 * i);
+    bits = transpose(bits);
+    for (int bit = 0; bit < BITS; bit++)
+      if (bitmaps[bit])
+        bitmaps[bit][row / 8] = (uint8_t)(bits >> (8 * bit));
+  }
+}
+
+/* Which rows have a stack. */
+static void mark_stacks(const th_heap_chunk *chunk, uint8_t *bitmap) {
+  for (size_t row = 0; row < chunk->count; row += 8) {
+    unsigned bits = 0;
+    for (size_t i = 0; i < 8; i++)
+      bits |= (unsigned)(chunk->stack[row + i] != TH_NO_STACK) << i;
+    bitmap[row / 8] = (uint8_t)bits;
+  }
+}
+
 static bool mark_values(th_heap_chunk *chunk, bool all_stacks) {
   unsigned whole = bits_of_all(chunk, all_stacks);
   uint8_t *bitmaps[BITS] = {NULL};
@@ -162,21 +206,17 @@ static bool mark_values(th_heap_chunk *chunk, bool all_stacks) {
       continue;
     if (!column->valid && !(column->valid = th_mem_alloc(bytes)))
       return false;
-    memset(column->valid, 0xff, bytes);
     bitmaps[bit] = column->valid;
+    memset(column->valid, 0, bytes);
   }
-  for (size_t row = 0; row < chunk->count; row += 8) {
-    uint64_t bits = 0;
-    for (size_t i = 0; i < 8 && row + i < chunk->count; i++) {
-      uint64_t has = bits_of_kinds[chunk->kind[row + i]];
-      has |= chunk->stack[row + i] == TH_NO_STACK ? 0 : BIT_STACK;
-      bits |= has << (8 * i);
-    }
-    bits = transpose(bits);
-    for (int bit = 0; bit < BITS; bit++)
-      if (bitmaps[bit])
-        bitmaps[bit][row / 8] = (uint8_t)(bits >> (8 * bit));
-  }
+  uint8_t *stacks = bitmaps[BITS - 1];
+  bitmaps[BITS - 1] = NULL;
+  if (chunk->kinds & ~BLOCK_KINDS)
+    mark_others(chunk, bitmaps);
+  else
+    mark_blocks(chunk, bitmaps);
+  if (stacks && chunk->stacked)
+    mark_stacks(chunk, stacks);
   return true;
 }
 
@@ -197,6 +237,9 @@ static void convert_times(th_heap_chunk *chunk, const th_clock *clock) {
 static bool number_stacks(th_heap_chunk *chunk, th_stack_table *stacks, bool *all,
                           uint64_t *with_stack) {
   size_t without = 0, allocations = 0;
+  *all = chunk->count == 0;
+  if (!chunk->stacked)
+    return true;
   for (size_t row = 0; row < chunk->count; row++) {
     if (chunk->stack[row] == TH_NO_STACK_REF) {
       without++;

@@ -15,7 +15,8 @@
 
 typedef struct th_heap_chunk {
   th_heap_batch batch;
-  /* Columns of batch.rows; `time` holds raw time and `stack` th_stack_refs until the chunk leaves. */
+  /* Columns of batch.rows; `time` holds raw time and `stack` th_stack_refs until the chunk leaves.
+     No row has one to begin with. */
   int64_t *time;
   uint64_t *heap, *address, *size, *old_address, *old_size;
   uint32_t *pid, *tid, *source, *stack;
@@ -25,6 +26,7 @@ typedef struct th_heap_chunk {
   int64_t min_time, max_time; /* raw */
   uint32_t kinds;             /* bit by kind that occurs in the rows */
   bool sorted;
+  bool stacked; /* a row has a stack */
 } th_heap_chunk;
 
 /* A table that was handed out. Once whoever had it lets go of it, it serves again: making a new one
@@ -53,6 +55,12 @@ th_heap_chunk *th_heap_queue_begin(th_heap_queue *queue);
 /* The chunk with room for a row. */
 TH_INLINE th_heap_chunk *th_heap_queue_open(th_heap_queue *queue) {
   return TH_LIKELY(queue->open != NULL) ? queue->open : th_heap_queue_begin(queue);
+}
+
+/* No more rows to the open chunk, if it is full. */
+TH_INLINE void th_heap_queue_close(th_heap_queue *queue) {
+  if (queue->open->count == queue->open->limit)
+    queue->open = NULL;
 }
 
 /* What a row takes from the header of its event. */
@@ -98,7 +106,6 @@ TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, th_heap_head
   chunk->pid[row] = header.pid;
   chunk->tid[row] = header.tid;
   chunk->source[row] = payload.source;
-  chunk->stack[row] = TH_NO_STACK_REF;
   chunk->cpu[row] = header.cpu;
   chunk->kind[row] = payload.kind;
   chunk->kinds |= 1u << payload.kind;

@@ -5,6 +5,13 @@
 /* Events walked over and waiting, all runs together: what stays in the nearest cache. */
 #define STRETCHES 512
 #define STRETCH_MIN 8
+#define STRETCH_FEW 2
+
+/* How many events of each run are walked over at a time. */
+static size_t stretch_of(const th_lanes *lanes) {
+  size_t each = STRETCHES / (lanes->leaves.count + 1);
+  return each > TH_RUN_STRETCH ? TH_RUN_STRETCH : each < STRETCH_MIN ? STRETCH_MIN : each;
+}
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
@@ -61,7 +68,7 @@ static th_status start(th_lanes *lanes, th_lane *lane, th_run *run, bool *some,
   th_stream_counts before = *lanes->counts;
   if (!th_run_start(run, lane->time))
     return th_fail_memory(failure);
-  th_run_walk(run, th_lanes_stretch(lanes), lanes->counts);
+  th_run_walk(run, lanes->stretch, lanes->counts);
   *some = th_run_waiting(run) != 0;
   bool late = *some && lane->started && run->events.items[0].time < lane->time;
   if (!*some || !(late || run->backward || lane->windowed))
@@ -208,13 +215,9 @@ th_status th_lanes_init(th_lanes *lanes, int64_t zero, unsigned threads, th_fail
   return TH_OK;
 }
 
-size_t th_lanes_stretch(const th_lanes *lanes) {
-  size_t each = STRETCHES / (lanes->leaves.count + 1);
-  return each > TH_RUN_STRETCH ? TH_RUN_STRETCH : each < STRETCH_MIN ? STRETCH_MIN : each;
-}
-
-th_status th_lanes_ready(th_lanes *lanes, th_failure *failure) {
+th_status th_lanes_ready(th_lanes *lanes, bool few, th_failure *failure) {
   th_status status;
+  lanes->stretch = few ? STRETCH_FEW : stretch_of(lanes);
   for (; lanes->started < lanes->index.lanes.count; lanes->started++)
     if ((status = fill(lanes, lanes->started, failure)) != TH_OK)
       return status;
@@ -223,11 +226,12 @@ th_status th_lanes_ready(th_lanes *lanes, th_failure *failure) {
       return status;
     lanes->unfilled = TH_NO_LANE;
   }
-  size_t stretch = th_lanes_stretch(lanes);
+  if (!few)
+    lanes->stretch = stretch_of(lanes);
   for (size_t leaf = 0; leaf < lanes->leaves.count;) {
     th_run *run = lanes->leaves.items[leaf];
-    if (!run->done && th_run_waiting(run) < stretch / 2)
-      th_run_walk(run, stretch, lanes->counts);
+    if (!run->done && th_run_waiting(run) < lanes->stretch / 2)
+      th_run_walk(run, lanes->stretch, lanes->counts);
     if (TH_UNLIKELY(run->backward) && (status = sort_run(lanes, run, false, failure)) != TH_OK)
       return status;
     if (TH_UNLIKELY(!th_run_waiting(run))) {
@@ -241,6 +245,15 @@ th_status th_lanes_ready(th_lanes *lanes, th_failure *failure) {
     }
   }
   return TH_OK;
+}
+
+const th_run *th_lanes_alone(const th_lanes *lanes) {
+  if (lanes->leaves.count != 1 || lanes->started < lanes->index.lanes.count ||
+      lanes->unfilled != TH_NO_LANE)
+    return NULL;
+  const th_run *run = lanes->leaves.items[0];
+  return run->backward || run->careful || run->sorted || lanes->lanes[run->lane].windowed ? NULL
+                                                                                          : run;
 }
 
 void th_lanes_free(th_lanes *lanes) {

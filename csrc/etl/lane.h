@@ -49,6 +49,7 @@ typedef struct th_lanes {
   TH_VEC(uint16_t) cpus;           /* of each */
   th_run *unused;
   uint64_t held, held_max;
+  size_t stretch;    /* events of each run that are walked over at a time */
   uint32_t unfilled; /* a lane that lacks a run; TH_NO_LANE: none */
 } th_lanes;
 
@@ -57,15 +58,16 @@ typedef struct th_lanes {
 /* Makes the lanes of an index that is built; an event without a time stamp takes `zero` as long as
    its lane has had none. `threads` read ahead. */
 th_status th_lanes_init(th_lanes *lanes, int64_t zero, unsigned threads, th_failure *failure);
-/* How many events of each run are walked over at a time. */
-size_t th_lanes_stretch(const th_lanes *lanes);
 /* Brings the runs to where each has an event waiting: reads first and next buffers, walks on. After
-   a failure it can be asked again. */
-th_status th_lanes_ready(th_lanes *lanes, th_failure *failure);
+   a failure it can be asked again. `few`: no more events than must be known, for a run that is
+   taken as it stands; else as many as a slice wants. */
+th_status th_lanes_ready(th_lanes *lanes, bool few, th_failure *failure);
 /* Whether the lane of a run has buffers that are not begun. */
 TH_INLINE bool th_lanes_has_more(const th_lanes *lanes, const th_run *run) {
   return lanes->lanes[run->lane].next_entry != TH_NO_ENTRY;
 }
+/* The run that is the only one and whose events can be taken as they stand; NULL: there is none. */
+const th_run *th_lanes_alone(const th_lanes *lanes);
 void th_lanes_free(th_lanes *lanes);
 
 #endif

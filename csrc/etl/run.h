@@ -21,6 +21,8 @@ typedef struct th_run {
   bool cut;
   bool begun;    /* events were given out */
   bool done;     /* nothing is left to walk over */
+  bool sorted;   /* its events wait in another order than they stand in */
+  bool careful;  /* it is known to run backwards further on */
   bool backward; /* an event is earlier than the one before it: the run must be sorted */
   th_buffer buffer;
   struct th_run *next; /* in whatever list it is */
@@ -36,7 +38,16 @@ void th_run_walk(th_run *run, size_t stretch, th_stream_counts *counts);
    earlier than the one before them. False: no memory, nothing changed. */
 TH_NODISCARD bool th_run_sort(th_run *run, th_stream_counts *counts, uint64_t *backwards);
 
+/* Passes over `count` events of a run that is not sorted, the last of them at `time`; `rest` is
+   what lies behind them. They are counted already: what the walk counted of them is taken back. */
+void th_run_pass(th_run *run, size_t rest, int64_t time, size_t count, th_stream_counts *counts);
+
 TH_INLINE size_t th_run_waiting(const th_run *run) { return run->events.count - run->at; }
+
+/* Time of the last event that was given out; there was one. */
+TH_INLINE int64_t th_run_given(const th_run *run) {
+  return run->at ? run->events.items[run->at - 1].time : run->before;
+}
 
 /* What it holds of memory. */
 size_t th_run_held(const th_run *run);

@@ -40,7 +40,7 @@ TH_INLINE void put(th_event_ref *ref, const th_walked *event, const uint8_t *byt
   ref->at = bytes + event->at;
   ref->leaf = (uint32_t)leaf;
   static_assert(offsetof(th_event_ref, kind) == offsetof(th_event_ref, size) + 2, "as in the meta");
-  memcpy(&ref->size, &event->meta, sizeof event->meta); /* size, kind, zero: one store */
+  memcpy(&ref->size, &event->meta, sizeof event->meta); /* size, kind, plain: one store */
 }
 
 /* The first event of all, for want of a limit behind it: the earliest, of the lowest rank. */
@@ -126,7 +126,7 @@ static size_t place_all(th_slicer *slicer, th_lanes *lanes, const bounds *slice,
 }
 
 bool th_slice_next(th_slicer *slicer, th_lanes *lanes) {
-  size_t stretch = th_lanes_stretch(lanes);
+  size_t stretch = lanes->stretch;
   bounds slice = find_bounds(lanes, stretch);
   if (!th_vec_reserve(&slicer->refs, slice.most))
     return false;

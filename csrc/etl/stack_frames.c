@@ -68,24 +68,15 @@ static TH_NOINLINE bool add(th_stack_frames *frames, const uint8_t *bytes, size_
   return true;
 }
 
-/* 8-byte frames, none of them zero. */
-static bool put_clean(th_stack_frames *frames, const uint8_t *bytes, size_t count, uint64_t hash,
-                      uint32_t *number) {
-  uint32_t tag = (uint32_t)(hash >> 32);
-  if (TH_UNLIKELY(frames->lists.count * 2 >= frames->slot_count) && !grow_slots(frames))
+/* The same, where they were looked for and not found. */
+static bool put_new(th_stack_frames *frames, const uint8_t *bytes, size_t count, uint64_t hash,
+                    uint32_t *number) {
+  if (frames->lists.count * 2 >= frames->slot_count && !grow_slots(frames))
     return false;
   size_t mask = frames->slot_count - 1, slot = (size_t)hash & mask;
-  for (; frames->slots[slot].number; slot = (slot + 1) & mask) {
-    if (frames->slots[slot].tag != tag)
-      continue;
-    uint64_t place = frames->slots[slot].place;
-    if ((place & ((1u << TH_FRAME_COUNT_BITS) - 1)) == count &&
-        memcmp(frames->pool.items + (place >> TH_FRAME_COUNT_BITS), bytes, count * sizeof(uint64_t)) == 0) {
-      *number = frames->slots[slot].number - 1;
-      return true;
-    }
-  }
-  return add(frames, bytes, count, &frames->slots[slot], tag, number);
+  while (frames->slots[slot].number)
+    slot = (slot + 1) & mask;
+  return add(frames, bytes, count, &frames->slots[slot], (uint32_t)(hash >> 32), number);
 }
 
 size_t th_stack_frames_clean(uint64_t *to, const uint8_t *bytes, size_t count,
@@ -106,11 +97,11 @@ static TH_NOINLINE bool put_unclean(th_stack_frames *frames, const uint8_t *byte
     return false;
   size_t kept_count = th_stack_frames_clean(kept, bytes, count, frame_size);
   bool done = true;
-  if (kept_count)
-    done = put_clean(frames, (const uint8_t *)kept, kept_count,
-                     th_stack_frames_hash((const uint8_t *)kept, kept_count), number);
-  else
-    *number = TH_NO_FRAMES;
+  const uint8_t *clean = (const uint8_t *)kept;
+  uint64_t hash = th_stack_frames_hash(clean, kept_count);
+  *number = TH_NO_FRAMES;
+  if (kept_count && !th_stack_frames_find(frames, clean, kept_count, hash, number))
+    done = put_new(frames, clean, kept_count, hash, number);
   th_mem_free(kept);
   return done;
 }
@@ -119,9 +110,13 @@ bool th_stack_frames_put(th_stack_frames *frames, const uint8_t *bytes, size_t c
                          unsigned frame_size, const uint64_t *hash, uint32_t *number) {
   if (count > TH_MAX_FRAMES)
     count = TH_MAX_FRAMES;
-  if (TH_LIKELY(frame_size == 8 && count && !has_zero(bytes, count)))
-    return put_clean(frames, bytes, count, hash ? *hash : th_stack_frames_hash(bytes, count),
-                     number);
+  if (TH_LIKELY(frame_size == 8 && count)) {
+    uint64_t known = hash ? *hash : th_stack_frames_hash(bytes, count);
+    if (th_stack_frames_find(frames, bytes, count, known, number))
+      return true;
+    if (!has_zero(bytes, count))
+      return put_new(frames, bytes, count, known, number);
+  }
   return put_unclean(frames, bytes, count, frame_size, number);
 }
 

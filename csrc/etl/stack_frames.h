@@ -4,6 +4,8 @@
 
 #include "base/vec.h"
 
+#include <string.h>
+
 typedef struct th_frame_list {
   uint64_t offset; /* of the first frame in the pool */
   uint32_t count;
@@ -36,6 +38,25 @@ typedef struct th_stack_frames {
 TH_NODISCARD bool th_stack_frames_put(th_stack_frames *frames, const uint8_t *bytes, size_t count,
                                       unsigned frame_size, const uint64_t *hash,
                                       uint32_t *number);
+/* The same when they are there already, as they stand: 8-byte frames, none of them zero. */
+TH_INLINE bool th_stack_frames_find(const th_stack_frames *frames, const uint8_t *bytes,
+                                    size_t count, uint64_t hash, uint32_t *number) {
+  if (TH_UNLIKELY(!frames->slot_count))
+    return false;
+  size_t mask = frames->slot_count - 1, at = (size_t)hash & mask;
+  uint32_t tag = (uint32_t)(hash >> 32);
+  for (; frames->slots[at].number; at = (at + 1) & mask) {
+    const th_frame_slot *slot = &frames->slots[at];
+    if (TH_LIKELY(slot->tag == tag) &&
+        TH_LIKELY((slot->place & ((1u << TH_FRAME_COUNT_BITS) - 1)) == count) &&
+        TH_LIKELY(memcmp(frames->pool.items + (slot->place >> TH_FRAME_COUNT_BITS), bytes,
+                         count * sizeof(uint64_t)) == 0)) {
+      *number = slot->number - 1;
+      return true;
+    }
+  }
+  return false;
+}
 /* Of 8-byte frames. */
 uint64_t th_stack_frames_hash(const uint8_t *bytes, size_t count);
 /* Asks the memory for where frames of this hash would be found, then for those frames: well before

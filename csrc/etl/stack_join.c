@@ -87,6 +87,7 @@ typedef struct th_part {
 
 static bool append(th_stack_join *join, const th_part *part, th_heap_chunk *chunk, size_t row) {
   const th_stack_event *event = part->event;
+  chunk->stacked = true;
   if (part->by_key)
     return th_stack_table_append_part(join->stacks, &chunk->stack[row],
                                       th_stack_part_of_generation(part->generation));

@@ -101,7 +101,7 @@ const th_stream_counts *th_stream_counters(const th_stream *stream) { return &st
 th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
                          th_failure *failure) {
   th_lanes *lanes = &stream->lanes;
-  th_status status = th_lanes_ready(lanes, failure);
+  th_status status = th_lanes_ready(lanes, false, failure);
   if (status != TH_OK)
     return status;
   if (!th_slice_next(&stream->slicer, lanes))
@@ -110,6 +110,41 @@ th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *c
   *count = stream->slicer.refs.count;
   stream->counts.events += *count;
   return TH_OK;
+}
+
+th_status th_stream_span_next(th_stream *stream, th_stream_span *span, bool *some,
+                              th_failure *failure) {
+  th_lanes *lanes = &stream->lanes;
+  *some = false;
+  if (lanes->leaves.count > 1 || lanes->index.lanes.count != 1)
+    return TH_OK;
+  th_status status = th_lanes_ready(lanes, true, failure);
+  if (status != TH_OK)
+    return status;
+  const th_run *run = th_lanes_alone(lanes);
+  if (!run)
+    return TH_OK;
+  bool waits = th_run_waiting(run) != 0;
+  *span = (th_stream_span){.bytes = run->buffer.bytes,
+                           .at = waits ? run->events.items[run->at].at : run->rest,
+                           .end = run->end,
+                           .latest = run->begun || run->at ? th_run_given(run) : INT64_MIN,
+                           .cpu = lanes->cpus.items[0]};
+  *some = true;
+  return TH_OK;
+}
+
+void th_stream_span_taken(th_stream *stream, const th_stream_span *span, size_t systems,
+                          size_t perfinfos) {
+  th_run *run = stream->lanes.leaves.items[0];
+  th_stream_counts *counts = &stream->counts;
+  run->careful |= span->backward;
+  if (!(systems + perfinfos))
+    return;
+  counts->events += systems + perfinfos;
+  counts->events_by_kind[TH_HEADER_SYSTEM64] += systems;
+  counts->events_by_kind[TH_HEADER_PERFINFO64] += perfinfos;
+  th_run_pass(run, span->at, span->latest, systems + perfinfos, counts);
 }
 
 bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event) {

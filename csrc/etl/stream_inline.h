@@ -11,13 +11,31 @@ typedef struct th_event_ref {
   uint32_t leaf;     /* which buffer it is in: equal within a batch means equal processor, logger */
   uint16_t size;
   uint8_t kind; /* th_header_kind; the header of that kind lies within `size` */
-  uint8_t zero;
+  uint8_t plain; /* TH_NOT_PLAIN ... (plain_event.h) */
 } th_event_ref;
 
 /* The next events in order; *count is 0 at the end only. They and all they point to are valid until
    the stream is asked again. Do not mix with th_stream_next. */
 th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
                          th_failure *failure);
+/* The rest of a buffer that is alone in the merge and in order as far as it was looked at: its
+   bytes are the next events, one behind the other. For whoever knows what they are. */
+typedef struct th_stream_span {
+  const uint8_t *bytes; /* the buffer */
+  size_t at, end;       /* the next event and the end of the valid bytes */
+  int64_t latest;       /* time of the event before */
+  uint16_t cpu;
+  bool backward; /* to be set by whoever meets an event that is earlier than the one before */
+} th_stream_span;
+
+/* For when all references are used up; *some is false when there is none now. */
+th_status th_stream_span_next(th_stream *stream, th_stream_span *span, bool *some,
+                              th_failure *failure);
+/* So many events with SYSTEM64 and PERFINFO64 heads were taken, in order of time; `at` and `latest`
+   have moved on. */
+void th_stream_span_taken(th_stream *stream, const th_stream_span *span, size_t systems,
+                          size_t perfinfos);
+
 /* The uniform event; false when its inside is wrong, which is counted: it is to be passed over.
    For each reference once. */
 bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event);

@@ -216,6 +216,10 @@ th_status th_streams_next(th_streams *streams, th_event *event, bool *more, th_f
 
 /* --- what is known --------------------------------------------------------------------------- */
 
+th_stream *th_streams_alone(const th_streams *streams) {
+  return streams->count == 1 ? streams->feeds[0].stream : NULL;
+}
+
 size_t th_streams_count(const th_streams *streams) { return streams->count; }
 
 const th_stream *th_streams_at(const th_streams *streams, size_t number) {

@@ -24,6 +24,8 @@ th_status th_streams_refs(th_streams *streams, th_stream **stream, const th_even
 /* The next event; *more is false at the end. */
 th_status th_streams_next(th_streams *streams, th_event *event, bool *more, th_failure *failure);
 
+/* The file that is the only one; NULL when there are several. */
+th_stream *th_streams_alone(const th_streams *streams);
 size_t th_streams_count(const th_streams *streams);
 /* In the order in which they were given. */
 const th_stream *th_streams_at(const th_streams *streams, size_t number);

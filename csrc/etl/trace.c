@@ -1,6 +1,7 @@
 #include "etl/trace.h"
 
 #include "base/cursor.h"
+#include "etl/heap_fill.h"
 #include "etl/lost_event.h"
 #include "etl/side_queue.h"
 
@@ -16,31 +17,11 @@
   (BIT(TH_HEADER_SYSTEM32) | BIT(TH_HEADER_SYSTEM64) | BIT(TH_HEADER_COMPACT32) |                  \
    BIT(TH_HEADER_COMPACT64) | BIT(TH_HEADER_PERFINFO32) | BIT(TH_HEADER_PERFINFO64))
 
-/* Events lie in as many places as there are processors: ask for their bytes early. */
-#define AHEAD 14
-#define AHEAD_BYTES 512
-#define AHEAD_HASH 8
-#define AHEAD_FRAMES 4
-#define EXPECTED 16
-#define STACK_FRAMES_AT 0x20 /* header, then time, pid and tid of the event it belongs to */
+#define STACK_PAYLOAD 0x10
+#define STACK_HEAD 0x20 /* header, then time, pid and tid of the event it belongs to */
 
 /* The class of these is not known to mean anything here. */
 #define INSTANCE_KINDS (BIT(TH_HEADER_INSTANCE32) | BIT(TH_HEADER_INSTANCE64))
-
-/* The stacks that come next: what their hash is, so that the memory can be asked early for where it
-   leads. */
-typedef struct th_expected {
-  size_t ref; /* place in the batch of references, + 1 */
-  uint64_t hash;
-} th_expected;
-
-/* The processor of a buffer, so that it need not be asked for again with every event. */
-typedef struct th_leaf_cpu {
-  uint32_t leaf, batch;
-  uint16_t cpu;
-} th_leaf_cpu;
-
-#define LEAF_CPUS 64
 
 /* Notes are small: even thousands of modules are far below this. */
 #define NOTE_BYTES ((size_t)256 << 20)
@@ -57,11 +38,7 @@ struct th_trace {
   th_module_model modules;
   th_volume_map volumes;
   th_trace_counts counts;
-  const th_event_ref *refs; /* events at hand */
-  size_t ref, ref_count;
-  th_expected expected[EXPECTED];
-  uint32_t batch;                 /* number of the references at hand */
-  th_leaf_cpu leaf_cpus[LEAF_CPUS]; /* of their buffers, by the low bits of the leaf */
+  th_heap_refs refs; /* events at hand */
   uint64_t blamed; /* bad payloads that were put down to a file */
   int64_t now; /* raw time of the latest event */
   th_side_queue notes;
@@ -264,9 +241,6 @@ static TH_NOINLINE bool take_any(th_trace *trace, const th_event_ref *ref) {
 TH_INLINE bool take_plain_heap(th_trace *trace, const th_event_ref *ref, unsigned opcode) {
   const uint8_t *at = ref->at;
   th_heap_payload payload;
-  th_leaf_cpu *known = &trace->leaf_cpus[ref->leaf % LEAF_CPUS];
-  if (TH_UNLIKELY(known->leaf != ref->leaf || known->batch != trace->batch))
-    *known = (th_leaf_cpu){ref->leaf, trace->batch, th_stream_cpu(trace->stream, ref)};
   if (TH_UNLIKELY(!th_parse_heap_payload(at + 0x20, ref->size - 0x20u, opcode, at[0],
                                          ref->kind == TH_HEADER_SYSTEM64, &payload))) {
     trace->counts.bad_payloads++;
@@ -276,48 +250,27 @@ TH_INLINE bool take_plain_heap(th_trace *trace, const th_event_ref *ref, unsigne
                    (th_heap_header){.time = ref->time,
                                     .pid = th_load_u32(at + 0x0c),
                                     .tid = th_load_u32(at + 0x08),
-                                    .cpu = known->cpu},
+                                    .cpu = trace->refs.cpus[ref->leaf]},
                    payload);
 }
 
 TH_INLINE bool is_plain_stack(const th_event_ref *ref) {
   return ref->kind == TH_HEADER_PERFINFO64 && th_load_u16(ref->at + 6) == 0x1820 &&
-         ref->at[1] == 0 && ref->size >= STACK_FRAMES_AT;
+         ref->at[1] == 0 && ref->size >= STACK_HEAD;
 }
 
 static TH_NOINLINE bool take_plain_stack(th_trace *trace, const th_event_ref *ref) {
   th_event event = {.time = ref->time,
-                    .payload = ref->at + 0x10,
+                    .payload = ref->at + STACK_PAYLOAD,
                     .pid = TH_NO_ID,
                     .tid = TH_NO_ID,
                     .hook = 0x1820,
-                    .size = ref->size - 0x10u,
+                    .size = ref->size - STACK_PAYLOAD,
                     .cpu = th_stream_cpu(trace->stream, ref),
                     .kind = ref->kind,
                     .pointer_size = 8};
-  const th_expected *expected = &trace->expected[trace->ref % EXPECTED];
   bool valid;
-  return th_stack_join_event(&trace->join, &event,
-                             expected->ref == trace->ref ? &expected->hash : NULL, &valid);
-}
-
-TH_INLINE void look_ahead(th_trace *trace, const th_event_ref *ref) {
-  const th_stack_frames *frames = &trace->stacks.frames;
-  const uint8_t *at = ref[AHEAD].at;
-  for (size_t line = 0; line < ref[AHEAD].size && line < AHEAD_BYTES; line += 64)
-    TH_PREFETCH(at + line);
-  const th_event_ref *stack = &ref[AHEAD_HASH];
-  if (is_plain_stack(stack)) {
-    size_t number = trace->ref + AHEAD_HASH;
-    th_expected *expected = &trace->expected[number % EXPECTED];
-    expected->ref = number;
-    expected->hash = th_stack_frames_hash(stack->at + STACK_FRAMES_AT,
-                                          (stack->size - STACK_FRAMES_AT) / 8u);
-    th_stack_frames_expect(frames, expected->hash);
-  }
-  const th_expected *soon = &trace->expected[(trace->ref + AHEAD_FRAMES) % EXPECTED];
-  if (soon->ref == trace->ref + AHEAD_FRAMES)
-    th_stack_frames_expect_soon(frames, soon->hash);
+  return th_stack_join_event(&trace->join, &event, NULL, &valid);
 }
 
 TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
@@ -339,30 +292,90 @@ TH_INLINE bool take_ref(th_trace *trace, const th_event_ref *ref) {
   return take_any(trace, ref);
 }
 
+/* Plain events that were taken, the last of them at `time`. */
+TH_INLINE void note_plain(th_trace *trace, th_heap_filled filled, int64_t time) {
+  th_heap_queue_close(&trace->queue);
+  trace->now = time;
+  if (time > trace->counts.last_time)
+    trace->counts.last_time = time;
+  size_t frees = filled.rows - filled.allocs;
+  trace->counts.heap_events[TH_HEAP_ALLOC] += filled.allocs;
+  trace->counts.heap_events[TH_HEAP_FREE] += frees;
+  trace->counts.events_by_hook[0x1020 + TH_HEAP_ALLOC] += filled.allocs;
+  trace->counts.events_by_hook[0x1020 + TH_HEAP_FREE] += frees;
+  trace->counts.events_by_hook[0x1820] += filled.stacks;
+}
+
+/* The plain events that are next among the references, up to `events`; *taken: how many. */
+static bool take_plain_refs(th_trace *trace, size_t events, size_t *taken) {
+  th_heap_refs *refs = &trace->refs;
+  th_heap_filled filled;
+  *taken = 0;
+  if (!trace->queue.open || refs->refs[refs->count - 1].time >= trace->next_note)
+    return true;
+  bool done = th_heap_fill(&trace->join, refs, events, &filled);
+  *taken = filled.rows + filled.stacks;
+  if (*taken)
+    note_plain(trace, filled, refs->refs[refs->at - 1].time);
+  return done;
+}
+
+/* The same from bytes, where that can be. */
+static th_status take_plain_span(th_trace *trace, size_t events, size_t *taken,
+                                 th_failure *failure) {
+  th_stream *stream = th_streams_alone(trace->streams);
+  th_stream_span span;
+  th_heap_filled filled;
+  bool some = false;
+  *taken = 0;
+  if (!stream || !trace->queue.open)
+    return TH_OK;
+  th_status status = th_stream_span_next(stream, &span, &some, failure);
+  if (status != TH_OK || !some)
+    return status;
+  bool done = th_heap_fill_span(&trace->join, &span, events, trace->next_note, &filled);
+  th_stream_span_taken(stream, &span, filled.rows, filled.stacks);
+  *taken = filled.rows + filled.stacks;
+  if (*taken)
+    note_plain(trace, filled, span.latest);
+  return done ? TH_OK : th_fail_memory(failure);
+}
+
 th_status th_trace_step(th_trace *trace, size_t events, bool *more, th_failure *failure) {
-  for (; events > 0 && !trace->ended; events--) {
+  while (events > 0 && !trace->ended) {
     /* Between two batches: look whether the oldest one can go before another is begun. */
     if (TH_UNLIKELY(!trace->queue.open) &&
         th_heap_queue_ready(&trace->queue, trace->now, false))
       break;
-    if (TH_UNLIKELY(trace->ref == trace->ref_count)) {
+    size_t taken;
+    if (TH_UNLIKELY(trace->refs.at == trace->refs.count)) {
       th_streams_blame(trace->streams, trace->counts.bad_payloads - trace->blamed);
       trace->blamed = trace->counts.bad_payloads;
-      th_status status = th_streams_refs(trace->streams, &trace->stream, &trace->refs,
-                                         &trace->ref_count, failure);
+      th_status status = take_plain_span(trace, events, &taken, failure);
       if (status)
         return status;
-      trace->ref = 0;
-      trace->batch++;
-      memset(trace->expected, 0, sizeof trace->expected);
-      trace->ended = trace->ref_count == 0;
+      events -= taken;
+      if (taken)
+        continue;
+      th_heap_refs next = {0};
+      status =
+          th_streams_refs(trace->streams, &trace->stream, &next.refs, &next.count, failure);
+      if (status)
+        return status;
+      next.cpus = th_stream_cpus(trace->stream);
+      trace->refs = next;
+      trace->ended = next.count == 0;
       if (trace->ended && !take_notes(trace, INT64_MAX))
         return th_fail_memory(failure);
       continue;
     }
-    const th_event_ref *ref = &trace->refs[trace->ref++];
-    if (TH_LIKELY(trace->ref + AHEAD < trace->ref_count))
-      look_ahead(trace, ref);
+    if (!take_plain_refs(trace, events, &taken))
+      return th_fail_memory(failure);
+    events -= taken;
+    if (taken)
+      continue;
+    events--;
+    const th_event_ref *ref = &trace->refs.refs[trace->refs.at++];
     if (TH_UNLIKELY(!take_ref(trace, ref)))
       return th_fail_memory(failure);
   }

@@ -4,20 +4,28 @@
 
 #include "base/vec.h"
 #include "etl/header.h"
+#include "etl/plain_event.h"
 #include "etl/stream.h"
 
-/* Size and kind of an event in one word. */
+/* Size and kind of an event in one word, above them whether it is plain. */
 typedef uint32_t th_event_meta;
 
 TH_INLINE th_event_meta th_event_meta_of(uint32_t size, unsigned kind) {
   return size | kind << 16;
 }
+TH_INLINE th_event_meta th_event_meta_of_plain(uint32_t alloc) {
+  return (TH_PLAIN_FREE_SIZE | TH_HEADER_SYSTEM64 << 16 | TH_IS_PLAIN_FREE << 24) +
+         alloc * (8 | (TH_IS_PLAIN_ALLOC - TH_IS_PLAIN_FREE) << 24);
+}
+TH_INLINE th_event_meta th_event_meta_of_stack(uint32_t size) {
+  return size | TH_HEADER_PERFINFO64 << 16 | TH_IS_PLAIN_STACK << 24;
+}
 TH_INLINE uint16_t th_event_meta_size(th_event_meta meta) { return (uint16_t)meta; }
 TH_INLINE uint8_t th_event_meta_kind(th_event_meta meta) { return (uint8_t)(meta >> 16); }
 
 /* The event at `at` bytes from the buffer's start, if one is there that lies whole before `end`,
-   and where the next one begins, which may be some bytes behind the end. `latest` is the time that an
-   event without a stamp takes. */
+   and where the next one begins, which may be some bytes behind the end. `latest` is the time that
+   an event without a stamp takes. */
 TH_INLINE bool th_walk_step(const uint8_t *buffer, size_t at, size_t end, int64_t latest,
                             int64_t *time, th_event_meta *meta, size_t *next) {
   int64_t left = (int64_t)end - (int64_t)at;
