@@ -176,28 +176,43 @@ def test_injection_is_refused_without_consent(children):
         th.heaps(child.pid)
 
 
+READY = "print('ready', flush=True);input()"
+
+
+def running(started):
+    """The ids of the children that run: as long as their handles are held no other has these ids."""
+    return {child.pid for child in started if child.poll() is None}
+
+
 def test_a_scan_of_a_hundred_processes(children):
-    started = {child.pid for child in children(100)}
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    started = children(100, READY)
+    said = {child.pid: child.stdout.readline().strip() for child in started}
+    assert set(said.values()) == {b"ready"}, said
+    pids = running(started)
+    assert len(pids) == 100
+    # Others come and go: Wine lists them for a moment without any module. Ours are always there.
+    for _ in range(20):
         s = th.snapshot(modules=True, identity=True)
         users = s.who_uses("kernel32.dll")
-        if started <= set(users.pids):
+        assert running(started) == pids, "a child has exited by itself"
+        assert pids <= set(s.processes["pid"])
+        assert pids <= set(s.modules["pid"])
+        assert pids <= set(users.pids)
+        assert pids.isdisjoint(s.errors["pid"])
+        asked = set(s.modules["pid"]) | set(s.errors["pid"])
+        if asked == set(s.processes["pid"]):
             break
-        time.sleep(0.5)
-    assert started <= set(s.processes["pid"])
-    assert started <= set(users.pids)
-    asked = set(s.modules["pid"]) | set(s.errors["pid"])
+        time.sleep(0.2)
     assert asked == set(s.processes["pid"])
     rows = {p.pid: p for p in s.processes}
     now = time.time_ns()
-    for pid in started:
+    for pid in pids:
         assert rows[pid].path.lower() == sys.executable.lower()
         assert 0 < now - rows[pid].create_time < 600 * 10**9
         assert rows[pid].machine == "x64"
     tree = s.tree()
-    assert started <= {n.pid for n in tree.children(os.getpid())}
-    assert {tree.node(pid).link for pid in started} == {"live"}
+    assert pids <= {n.pid for n in tree.children(os.getpid())}
+    assert {tree.node(pid).link for pid in pids} == {"live"}
 
 
 def test_started_and_exited_processes_are_seen(children):
