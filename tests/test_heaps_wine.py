@@ -180,7 +180,7 @@ READY = "print('ready', flush=True);input()"
 
 
 def running(started):
-    """The ids of the children that run: as long as their handles are held no other has these ids."""
+    """The ids of the children that run. Nobody else gets them while `started` holds the handles."""
     return {child.pid for child in started if child.poll() is None}
 
 

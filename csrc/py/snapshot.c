@@ -73,7 +73,7 @@ static PyObject *modules(PyObject *module, PyObject *args) {
   Py_BEGIN_ALLOW_THREADS
   if (which != Py_None && pid == 0) /* 0 would be taken for the caller */
     status = th_fail_process(&failure, "CreateToolhelp32Snapshot", TH_ERROR_INVALID_PARAMETER, 0);
-  else if (!(table = th_snapshot_module_table(128)))
+  else if (!(table = th_snapshot_module_table(128, 128)))
     status = th_fail_memory(&failure);
   else
     status = th_snapshot_modules(pid, NULL, table, &failure);

@@ -100,8 +100,8 @@ static const uint16_t *file_name(const uint16_t *path, size_t units, size_t *nam
 }
 
 /* Whether field `field` of the module table knows this zero-terminated text as number `code`. */
-static bool is_text(const th_table *table, size_t field, uint32_t code, const uint16_t *text,
-                    size_t capacity) {
+TH_INLINE bool is_text(const th_table *table, size_t field, uint32_t code, const uint16_t *text,
+                       size_t capacity) {
   size_t bytes;
   const uint8_t *known = th_intern_get(&table->columns[field].dictionary->strings, code, &bytes);
   size_t units = bytes / sizeof *text;
@@ -112,8 +112,8 @@ static th_module_slot *slot_of(th_module_cache *cache, uint64_t base) {
   return &cache->slots[th_hash_u64(base) % (sizeof cache->slots / sizeof *cache->slots)];
 }
 
-static bool set_row(th_table *table, const target *of, const th_sys_module *module, bool truncated,
-                    size_t *row) {
+TH_INLINE bool set_row(th_table *table, const target *of, const th_sys_module *module,
+                       bool truncated, size_t *row) {
   if (!th_table_add(table, row))
     return false;
   TH_COLUMN(table, TH_MODULE_PID, uint32_t)[*row] = of->pid;
@@ -190,15 +190,14 @@ done:
 #define USUAL_NAME 32u
 #define USUAL_PATH 112u
 
-th_table *th_snapshot_module_table(size_t capacity) {
+th_table *th_snapshot_module_table(size_t capacity, size_t texts) {
   th_table *table = th_table_new(&th_module_schema, capacity, NULL);
   if (!table)
     return NULL;
   th_intern *names = &table->columns[TH_MODULE_NAME].dictionary->strings;
   th_intern *paths = &table->columns[TH_MODULE_PATH].dictionary->strings;
-  if (capacity > SIZE_MAX / USUAL_PATH ||
-      !th_intern_reserve(names, capacity, capacity * USUAL_NAME) ||
-      !th_intern_reserve(paths, capacity, capacity * USUAL_PATH)) {
+  if (texts > SIZE_MAX / USUAL_PATH || !th_intern_reserve(names, texts, texts * USUAL_NAME) ||
+      !th_intern_reserve(paths, texts, texts * USUAL_PATH)) {
     th_table_drop(table);
     return NULL;
   }

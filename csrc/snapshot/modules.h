@@ -5,8 +5,9 @@
 #include "base/status.h"
 #include "table/table.h"
 
-/* An empty table for about `capacity` modules; NULL when there is no memory. */
-TH_NODISCARD th_table *th_snapshot_module_table(size_t capacity);
+/* An empty table for about `capacity` modules with `texts` names and paths that differ; NULL when
+   there is no memory. */
+TH_NODISCARD th_table *th_snapshot_module_table(size_t capacity, size_t texts);
 
 /* What modules met before are called, by address: most processes load the same DLLs at the same
    addresses, and comparing text is cheaper than hashing it. Zeroed to start with; it belongs to one

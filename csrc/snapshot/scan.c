@@ -207,12 +207,18 @@ static size_t usual_rows(const scanner *of) {
   return of->items.count < 1024 ? of->items.count * 128 + 16 : 128 * 1024;
 }
 
+/* Most modules of a process are those of others, too. */
+static th_table *make_part(const scanner *of, size_t part) {
+  const size_t rows = usual_rows(of);
+  return part == PART_MODULES ? th_snapshot_module_table(rows, 64 + rows / 8)
+                              : th_table_new(part_schemas[part], rows, NULL);
+}
+
 static bool make_worker(worker *self, scanner *of, uint32_t number) {
   self->scanner = of;
   self->number = number;
   for (size_t part = 0; part < PART_COUNT; part++)
-    if (wanted(of->request, part) &&
-        !(self->parts[part] = th_table_new(part_schemas[part], usual_rows(of), NULL)))
+    if (wanted(of->request, part) && !(self->parts[part] = make_part(of, part)))
       return false;
   if (of->request->modules && !(self->cache = th_mem_zero(sizeof *self->cache)))
     return false;
