@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import toolhelp
+from children import running
 from toolhelp import cli
 from toolhelp.cli import exits, tables
 
@@ -295,12 +296,9 @@ def test_what_is_no_file_is_written_to_and_never_replaced(tmp_path: Path, force:
     """Renaming over a device would take the device away from the whole machine."""
     target = tmp_path / "pipe"
     os.mkfifo(target)
-    reader = subprocess.Popen(["cat", str(target)], stdout=subprocess.PIPE)
-    try:
+    with running(["cat", str(target)], stdout=subprocess.PIPE) as reader:
         result = run("info", str(EXAMPLE), "--json", "-o", str(target), *force)
         text, _ = reader.communicate(timeout=20)
-    finally:
-        reader.kill()
     assert result.returncode == 0, result.stderr
     assert target.is_fifo()
     assert json.loads(text)["schema_version"] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -11,6 +12,7 @@ import time
 import pytest
 
 import toolhelp as th
+from children import running
 from toolhelp import raw
 
 pytestmark = pytest.mark.needs("windows-calls")
@@ -50,23 +52,14 @@ def children():
     started = []
 
     def start(count, code="input()"):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         for _ in range(count):
-            started.append(
-                subprocess.Popen(
-                    [sys.executable, "-S", "-E", "-c", code],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                )
-            )
+            one = running([sys.executable, "-S", "-E", "-c", code], **pipes)
+            started.append(stack.enter_context(one))
         return started
 
-    yield start
-    for child in started:
-        child.kill()
-        child.wait()
-        child.stdin.close()
-        child.stdout.close()
+    with contextlib.ExitStack() as stack:
+        yield start
 
 
 def test_own_heaps_are_those_of_the_system():

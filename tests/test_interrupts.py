@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from children import running
 from conftest import ROOT, WINDOWS
 
 pytestmark = pytest.mark.needs("core")
@@ -70,16 +71,12 @@ def test_while_it_imports(number):
 @pytest.mark.parametrize("milliseconds", [0, 5, 15, 30, 60, 90, 120, 160, 200, 250, 400])
 def test_after_so_long(milliseconds):
     command = [sys.executable, "-c", WHEN_READY, "report", TRACE]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        try:
-            assert process.stdout.readline() == "ready\n"
-            time.sleep(milliseconds / 1000)
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running(command, **pipes, encoding="utf-8") as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(milliseconds / 1000)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
     assert (process.returncode, said(errors)) in (
         (130, ["toolhelp: interrupted"]),
         (0, []),  # it was quicker

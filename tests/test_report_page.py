@@ -199,3 +199,27 @@ def test_sizes_that_are_none(text_: str) -> None:
 )  # fmt: skip
 def test_parsed_times(text_: str, value: int) -> None:
     assert units.parse_time(text_) == value
+
+
+def test_names_of_wide_characters_stay_in_their_columns():
+    from rich.cells import cell_len
+
+    made = Trace()
+    name = "\u30d7\u30e9\u30b0\u30a4\u30f3-\ud55c\uae00\u6a21\u5757\u5e93.dll"
+    made.process(3, 900, 0, 77, 4, name="a.exe")
+    made.image(10, 910, 0, 77, 0x7FF600000000, 0x1000, f"\\Device\\x\\{name}")
+    made.image(10, 920, 0, 77, 0x7FF700000000, 0x1000, "\\Device\\x\\b.dll")
+    for number in range(8):
+        base = 0x7FF600000010 if number % 2 else 0x7FF700000010
+        stack = (base, *(base + 16 * deep for deep in range(1, 9)))
+        where = (2000 + 10 * number, 0, 77, 5, 0x10000)
+        made.heap_alloc(*where, 4096, 0x20000 + 8192 * number, stack=stack)
+    with th.open_trace(made.to_bytes()) as trace:
+        for width in (80, 100):
+            report = page(trace, width)
+            report.whole()
+            lines = drawn(report, width).splitlines()
+            assert max(map(cell_len, lines)) <= width
+            start = next(i for i, line in enumerate(lines) if "MODULES" in line)
+            ends = {cell_len(line.rstrip()) for line in lines[start + 1 : start + 4]}
+            assert len(ends) == 1, lines[start : start + 4]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import toolhelp as th
+from children import running
 from toolhelp import raw
 
 pytestmark = pytest.mark.needs("windows-calls")
@@ -50,16 +51,10 @@ def waiting_program() -> list[str]:
 @contextlib.contextmanager
 def child(*words: str, **options):
     """A running child; it is ended and waited for."""
-    process = subprocess.Popen(
-        list(words) or waiting_program(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, **options,
-    )  # fmt: skip
-    try:
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL,
+               "stderr": subprocess.DEVNULL, **options}  # fmt: skip
+    with running(list(words) or waiting_program(), **options) as process:
         yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
 
 
 def modules_once_there(pid: int) -> th.Table[th.Module]:
@@ -131,18 +126,13 @@ def test_snapshot_agrees_with_itself():
 
 
 def test_many_started_processes_are_all_listed():
-    started = []
-    try:
-        for _ in range(200):
-            started.append(
-                subprocess.Popen(waiting_program(), stdin=subprocess.PIPE, close_fds=True)
-            )
+    with contextlib.ExitStack() as stack:
+        started = [stack.enter_context(child(close_fds=True)) for _ in range(200)]
         listed = {row.pid: row for row in th.processes()}
         assert {process.pid for process in started} <= listed.keys()
         assert {listed[process.pid].ppid for process in started} == {os.getpid()}
         name = Path(waiting_program()[0]).name.lower()
         assert {listed[process.pid].name.lower() for process in started} == {name}
-    finally:
         for process in started:
             process.stdin.close()
         for process in started:
@@ -338,14 +328,14 @@ def test_pids_that_cannot_be_asked(capfd):
 
 
 def test_exited_process():
-    process = subprocess.Popen(waiting_program(), stdin=subprocess.PIPE)
-    pid = process.pid
-    assert len(modules_once_there(pid)) > 0
-    process.stdin.close()
-    process.wait()
-    with pytest.raises(th.ToolhelpError) as caught:  # its handle is still open in `process`
-        th.modules(pid)
-    assert isinstance(caught.value, th.ProcessNotFound | th.PartialCopy)
+    with child() as process:
+        pid = process.pid
+        assert len(modules_once_there(pid)) > 0
+        process.stdin.close()
+        process.wait()
+        with pytest.raises(th.ToolhelpError) as caught:  # its handle is still open in `process`
+            th.modules(pid)
+        assert isinstance(caught.value, th.ProcessNotFound | th.PartialCopy)
     del process
     until = time.monotonic() + 10  # Wine takes a moment to forget it
     while pid in {row.pid for row in th.processes()} and time.monotonic() < until:
@@ -366,16 +356,15 @@ def test_names_of_programs(tmp_path, name):
     if not PLAIN_WALK.exists():
         pytest.skip("no program that runs from anywhere is built here")
     target = tmp_path / name
-    try:
-        shutil.copyfile(PLAIN_WALK, target)
-        process = subprocess.Popen([str(target)], stdin=subprocess.PIPE)
-    except (OSError, UnicodeError) as refusal:
-        pytest.skip(f"this system takes no such name: {refusal!r}")
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            shutil.copyfile(PLAIN_WALK, target)
+            process = stack.enter_context(child(str(target)))
+        except (OSError, UnicodeError) as refusal:
+            pytest.skip(f"this system takes no such name: {refusal!r}")
         (row,) = [row for row in th.processes() if row.pid == process.pid]
         assert row.name == name
         assert modules_once_there(process.pid)[0].name == name
-    finally:
         process.stdin.close()
         process.wait()
 

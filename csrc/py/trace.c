@@ -7,21 +7,14 @@
 
 typedef struct th_pass_object {
   PyObject ob_base;
-  PyThread_type_lock lock; /* taken while the pass is at work */
   th_source_run run;
   th_trace *trace;
   bool over;
 } th_pass_object;
 
-static int pass_enter(th_pass_object *pass) {
-  if (PyThread_acquire_lock(pass->lock, NOWAIT_LOCK))
-    return 0;
-  PyErr_SetString(PyExc_ValueError, "the trace is already being read by another thread; every "
-                                    "iterator belongs to one thread at a time");
-  return -1;
-}
+static int pass_enter(th_pass_object *pass) { return th_source_run_enter(&pass->run); }
 
-static void pass_leave(th_pass_object *pass) { PyThread_release_lock(pass->lock); }
+static void pass_leave(th_pass_object *pass) { th_source_run_leave(&pass->run); }
 
 /* Reads on until there is a batch (*taken) or the end, looking for Ctrl-C in between. */
 static int advance(th_core_state *state, th_pass_object *pass, th_heap_batch *batch, bool *taken,
@@ -266,8 +259,6 @@ static void pass_dealloc(PyObject *self) {
   PyObject_GC_UnTrack(self);
   th_trace_close(pass->trace);
   th_source_run_clear(&pass->run);
-  if (pass->lock)
-    PyThread_free_lock(pass->lock);
   th_py_free_object(self);
 }
 
@@ -319,10 +310,6 @@ static PyObject *open_pass(PyObject *module, PyObject *args) {
   th_pass_object *made = (th_pass_object *)allocate(type, 0); /* zeroed */
   if (!made)
     return NULL;
-  if (!(made->lock = PyThread_allocate_lock())) {
-    PyErr_NoMemory();
-    goto failed;
-  }
   if (th_source_run_init(&made->run, state, source) < 0)
     goto failed;
   th_stream_options options = {.threads = threads};

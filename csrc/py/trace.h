@@ -21,13 +21,14 @@ typedef struct th_source_object {
   th_source source;
 } th_source_object;
 
-/* A reader of one source or several. While C code runs, the thread has given up the interpreter; a
+/* A reader of one source or several, for one thread at a time. While C code runs, the thread has given up the interpreter; a
    reader takes it back for its call, on the same thread. Must not move. */
 typedef struct th_source_run {
   th_source *sources; /* hand these to C code */
   size_t count;
   struct th_source_use *uses; /* one for each */
   PyThreadState *saved;
+  PyThread_type_lock lock; /* taken while a thread is at work with it */
 } th_source_run;
 
 /* `source`: a source, or a tuple of 1 to TH_MAX_STREAMS. -1 with TypeError when it is not. */
@@ -35,7 +36,10 @@ int th_source_run_init(th_source_run *run, th_core_state *state, PyObject *sourc
 int th_source_run_traverse(const th_source_run *run, visitproc visit, void *arg);
 uint64_t th_source_run_size(const th_source_run *run); /* bytes in all */
 void th_source_run_clear(th_source_run *run);
-/* Around the C code. */
+/* -1 with ValueError when another thread is at work with it. */
+int th_source_run_enter(th_source_run *run);
+void th_source_run_leave(th_source_run *run);
+/* Around the C code, between these two. */
 void th_source_run_begin(th_source_run *run);
 void th_source_run_end(th_source_run *run);
 

@@ -5,7 +5,6 @@
 
 typedef struct th_events_object {
   PyObject ob_base;
-  PyThread_type_lock lock; /* taken while it is at work */
   th_source_run run;
   th_streams *streams;
   th_clock clock;
@@ -48,13 +47,10 @@ static PyObject *events_next(PyObject *self) {
   th_events_object *events = (th_events_object *)self;
   th_core_state *state = th_core_state_of_type(Py_TYPE(self));
   th_table *rows = NULL;
-  if (!PyThread_acquire_lock(events->lock, NOWAIT_LOCK)) {
-    PyErr_SetString(PyExc_ValueError, "the trace is already being read by another thread; every "
-                                      "iterator belongs to one thread at a time");
+  if (th_source_run_enter(&events->run) < 0)
     return NULL;
-  }
   int failed = events->over ? 0 : fill(state, events, &rows);
-  PyThread_release_lock(events->lock);
+  th_source_run_leave(&events->run);
   return failed || !rows ? NULL : th_py_table(state, rows);
 }
 
@@ -76,8 +72,6 @@ static void events_dealloc(PyObject *self) {
   PyObject_GC_UnTrack(self);
   th_streams_close(events->streams);
   th_source_run_clear(&events->run);
-  if (events->lock)
-    PyThread_free_lock(events->lock);
   th_py_free_object(self);
 }
 
@@ -119,10 +113,6 @@ static PyObject *open_events(PyObject *module, PyObject *args) {
   th_events_object *made = (th_events_object *)allocate(type, 0); /* zeroed */
   if (!made)
     return NULL;
-  if (!(made->lock = PyThread_allocate_lock())) {
-    PyErr_NoMemory();
-    goto failed;
-  }
   if (th_source_run_init(&made->run, state, source) < 0)
     goto failed;
   made->filter = (uint32_t)filter;

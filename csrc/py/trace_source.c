@@ -60,7 +60,8 @@ int th_source_run_init(th_source_run *run, th_core_state *state, PyObject *sourc
     return -1;
   run->sources = th_mem_zero_array((size_t)count, sizeof *run->sources);
   run->uses = th_mem_zero_array((size_t)count, sizeof *run->uses);
-  if (!run->sources || !run->uses) {
+  run->lock = PyThread_allocate_lock();
+  if (!run->sources || !run->uses || !run->lock) {
     th_source_run_clear(run);
     PyErr_NoMemory();
     return -1;
@@ -96,12 +97,24 @@ uint64_t th_source_run_size(const th_source_run *run) {
 void th_source_run_clear(th_source_run *run) {
   th_source_use *uses = run->uses;
   size_t count = run->count;
+  if (run->lock)
+    PyThread_free_lock(run->lock);
   th_mem_free(run->sources);
   *run = (th_source_run){0};
   for (size_t i = 0; i < count; i++)
     Py_XDECREF((PyObject *)uses[i].object);
   th_mem_free(uses);
 }
+
+int th_source_run_enter(th_source_run *run) {
+  if (PyThread_acquire_lock(run->lock, NOWAIT_LOCK))
+    return 0;
+  PyErr_SetString(PyExc_ValueError, "the trace is already being read by another thread; every "
+                                    "iterator belongs to one thread at a time");
+  return -1;
+}
+
+void th_source_run_leave(th_source_run *run) { PyThread_release_lock(run->lock); }
 
 void th_source_run_begin(th_source_run *run) { run->saved = PyEval_SaveThread(); }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import toolhelp as th
+from children import running
 from toolhelp import raw
 
 pytestmark = pytest.mark.needs("windows")
@@ -31,15 +32,10 @@ input()
 
 @pytest.fixture
 def child():
-    started = subprocess.Popen(
-        [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    started.heap = int(started.stdout.readline())
-    yield started
-    started.kill()
-    started.wait()
-    started.stdin.close()
-    started.stdout.close()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with running([sys.executable, "-c", CHILD], **pipes) as started:
+        started.heap = int(started.stdout.readline())
+        yield started
 
 
 def test_heap_list_of_another_process(child):
@@ -145,12 +141,10 @@ def test_three_thousand_threads():
         "[threading.Thread(target=time.sleep,args=(60,),daemon=True).start() for _ in range(3000)];"
         "print(1,flush=True);input()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as child:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with running([sys.executable, "-c", code], **pipes) as child:
         child.stdout.readline()
         assert len(th.threads(child.pid)) >= 3001
-        child.kill()
 
 
 def test_raw_heap_calls():

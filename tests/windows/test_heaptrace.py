@@ -6,9 +6,11 @@ is one heap session per machine: these tests run one after another and fail if s
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import toolhelp as th
+from children import running
 from toolhelp import _core
 
 pytestmark = [pytest.mark.needs("windows", "elevated")]
@@ -180,11 +183,10 @@ def test_live_and_file_of_one_session_agree(program):
 @pytest.mark.parametrize("count", [1, 2, 3, 50])
 def test_several_processes(program, count):
     """How many processes a session takes is not documented."""
-    import subprocess
-
     words = [PYTHON, str(program), "15"]
-    children = [subprocess.Popen(words, stdin=subprocess.DEVNULL) for _ in range(count)]
-    try:
+    with contextlib.ExitStack() as stack:
+        start = (running(words, stdin=subprocess.DEVNULL) for _ in range(count))
+        children = [stack.enter_context(one) for one in start]
         pids = [child.pid for child in children]
         path = fresh(f"{count}-processes.etl")
         with th.HeapTrace(pids, path=path, stacks=()) as trace:
@@ -196,20 +198,17 @@ def test_several_processes(program, count):
             for batch in opened.heap_events():
                 by_pid.update(row.pid for row in batch if row.size == 4321 and row.kind == "alloc")
         assert by_pid == dict.fromkeys(pids, 3000)
-    finally:
-        for child in children:
-            child.kill()
 
 
 def test_updating_the_processes(program):
     """Of two processes the second is traced from the update on."""
-    import subprocess
-
-    words = [PYTHON, str(program)]
-    first = subprocess.Popen([*words, "6"], stdin=subprocess.DEVNULL)
-    second = subprocess.Popen([*words, "6"], stdin=subprocess.DEVNULL)
+    words = [PYTHON, str(program), "6"]
     path = fresh("update.etl")
-    with th.HeapTrace([first.pid], path=path) as trace:
+    with (
+        running(words, stdin=subprocess.DEVNULL) as first,
+        running(words, stdin=subprocess.DEVNULL) as second,
+        th.HeapTrace([first.pid], path=path) as trace,
+    ):
         trace.update(pids=[first.pid, second.pid], stacks=["alloc"])
         assert trace.pids == (first.pid, second.pid)
         first.wait(120)
@@ -224,7 +223,6 @@ def test_updating_the_processes(program):
 def test_by_image(program, tmp_path):
     """A copy of the interpreter's launcher under a name of its own."""
     import shutil
-    import subprocess
 
     folder = Path(sys.base_prefix)
     image = "toolhelp-heap-test.exe"
@@ -262,8 +260,6 @@ def test_a_companion(program):
 
 def test_a_second_session_and_a_stale_one(program, tmp_path):
     """A process that is killed leaves its session; it is named, seen as stale, and stopped."""
-    import subprocess
-
     source = (
         "import os, sys, toolhelp as th\n"
         "t = th.HeapTrace([os.getpid()], path=sys.argv[1]).start()\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from . import units
@@ -353,7 +354,7 @@ class Page:
         for name, row in rows:
             self._add(
                 Text(
-                    f"{_fit(name, 22):<22} {self._size(row.live_bytes):>11} "
+                    f"{set_cell_size(_fit(name, 22), 22)} {self._size(row.live_bytes):>11} "
                     f"{self._size(row.at_peak_bytes):>11}"
                 )
             )
@@ -433,7 +434,7 @@ class Page:
             return
         text = _fit(names[0], room)
         for name in names[1:]:
-            if len(text) + len(_ARROW) + len(name) > room:
+            if cell_len(text) + cell_len(_ARROW) + cell_len(name) > room:
                 break
             text += _ARROW + name
         line.append(text)
@@ -484,13 +485,14 @@ def _clean(text: str) -> str:
 
 
 def _fit(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: max(1, room - 1)] + "\u2026"
+    """As much as there is room for on a terminal, where some characters take two places."""
+    return text if cell_len(text) <= room else set_cell_size(text, max(1, room - 1)) + "\u2026"
 
 
 def _wrap(text: str, room: int) -> list[str]:
     lines, line = [], ""
     for word in text.split(" "):
-        if line and len(line) + 1 + len(word) > room:
+        if line and cell_len(line) + 1 + cell_len(word) > room:
             lines.append(line.rstrip())
             line = ""
         line = f"{line} {word}" if line else word
