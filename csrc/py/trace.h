@@ -21,8 +21,9 @@ typedef struct th_source_object {
   th_source source;
 } th_source_object;
 
-/* A reader of one source or several, for one thread at a time. While C code runs, the thread has given up the interpreter; a
-   reader takes it back for its call, on the same thread. Must not move. */
+/* A reader of one source or several, for one thread at a time. While C code runs, the thread has
+   given up the interpreter; a reader takes it back for its call, on the same thread. Must not
+   move. */
 typedef struct th_source_run {
   th_source *sources; /* hand these to C code */
   size_t count;

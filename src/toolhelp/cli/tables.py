@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import fnmatch
+import io
 import json
 import operator
 import re
@@ -199,9 +200,13 @@ def write_text(stream: IO[str], columns: Sequence[str], rows: Sequence[Any], tit
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(_cell(name, value)) for name, value in zip(columns, row, strict=True)))
-    terminal = stream.isatty()
-    console = Console(file=stream, width=None if terminal else 2000, soft_wrap=not terminal)
-    console.print(table, crop=terminal)
+    if stream.isatty():
+        Console(file=stream).print(table)
+        return
+    drawn = io.StringIO()
+    Console(file=drawn, width=2000, soft_wrap=True).print(table, crop=False)
+    for line in drawn.getvalue().splitlines():
+        stream.write(line.rstrip() + "\n")
 
 
 def _cell(column: str, value: Any) -> str:
