@@ -84,6 +84,21 @@ def test_after_so_long(milliseconds):
     )
 
 
+def test_made_into_another_exception(monkeypatch, capsys):
+    """As the compiler does, which says that it cannot load a module."""
+    from toolhelp import cli
+    from toolhelp.cli import exits
+
+    def body():
+        with pytest.raises(KeyboardInterrupt):
+            cli._interrupt(signal.SIGINT, None)
+        raise SyntaxError("can't load unicodedata module")
+
+    monkeypatch.setattr(cli, "_seen", [])
+    assert exits.run(body) == 130
+    assert said(capsys.readouterr().err) == ["toolhelp: interrupted"]
+
+
 def test_pressed_twice(capsys, monkeypatch):
     """A second Ctrl-C while the first one is answered."""
     from toolhelp import cli

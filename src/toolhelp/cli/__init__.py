@@ -6,11 +6,14 @@ import signal
 import sys
 
 INTERRUPTED = 130
+_seen: list[int] = []
 
 
 def main(words: list[str] | None = None) -> None:
     """Runs the command and exits with the code that tells what happened."""
     try:
+        if words is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupt)
         from .commands import run
 
         code = run(words)
@@ -20,6 +23,16 @@ def main(words: list[str] | None = None) -> None:
         # All is done and written: Ctrl-C has nothing to stop any more.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    _seen.append(number)
+    raise KeyboardInterrupt
+
+
+def was_interrupted() -> bool:
+    """Whether Ctrl-C came: C code can make another exception of it, such as a SyntaxError."""
+    return bool(_seen)
 
 
 def interrupted() -> int:

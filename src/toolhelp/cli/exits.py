@@ -21,7 +21,7 @@ from ..errors import (
     UnsupportedPlatform,
 )
 from . import INTERRUPTED as INTERRUPTED
-from . import interrupted
+from . import interrupted, was_interrupted
 
 OK = 0
 RULE_BROKEN = 1
@@ -82,12 +82,14 @@ def run(body: Callable[[], Any]) -> int:
         say("out of memory")
         return REFUSED
     except ModuleNotFoundError as error:
+        if was_interrupted():
+            return interrupted()
         if error.name and error.name.split(".")[0] == "toolhelp":
             return _fault()
         say(f"{error.name} is not installed; it comes with one of the extras of toolhelp")
         return NOT_HERE
     except Exception:
-        return _fault()
+        return interrupted() if was_interrupted() else _fault()
 
 
 def say(sentence: str) -> None:
