@@ -12,7 +12,7 @@ import time
 import pytest
 
 import toolhelp as th
-from children import running
+from children import running as started_child
 from toolhelp import raw
 
 pytestmark = pytest.mark.needs("windows-calls")
@@ -54,7 +54,7 @@ def children():
     def start(count, code="input()"):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         for _ in range(count):
-            one = running([sys.executable, "-S", "-E", "-c", code], **pipes)
+            one = started_child([sys.executable, "-S", "-E", "-c", code], **pipes)
             started.append(stack.enter_context(one))
         return started
 
