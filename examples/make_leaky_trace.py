@@ -75,7 +75,7 @@ class Program:
         self.free_places.setdefault(size, []).append(address)
 
 
-def make() -> bytes:
+def make_trace() -> Trace:
     program = Program()
     trace = program.trace
     trace.process(1, program.time, 0, PID, 1000, "app.exe", "C:\\app\\app.exe")
@@ -92,7 +92,11 @@ def make() -> bytes:
         render(program, frame)
     program.at(9.98)
     trace.process(2, program.time, 0, PID, 1000, "app.exe", "C:\\app\\app.exe")
-    return trace.to_bytes(compression="xpress")
+    return trace
+
+
+def make() -> bytes:
+    return make_trace().to_bytes(compression="xpress")
 
 
 def render(program: Program, frame: int) -> None:

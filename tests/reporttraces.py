@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 from pathlib import Path
+from types import ModuleType
 
 import toolhelp as th
 from etlmaker import Trace
@@ -12,17 +13,27 @@ from etlmaker import Trace
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@functools.cache
-def leaky_bytes() -> bytes:
-    """The trace of examples/make_leaky_trace.py."""
+def _example() -> ModuleType:
     path = ROOT / "examples" / "make_leaky_trace.py"
     spec = importlib.util.spec_from_file_location("make_leaky_trace", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    made: bytes = module.make()
+    return module
+
+
+@functools.cache
+def leaky_trace() -> Trace:
+    """The trace of examples/make_leaky_trace.py."""
+    made: Trace = _example().make_trace()
     return made
+
+
+@functools.cache
+def leaky_bytes() -> bytes:
+    """It as a file."""
+    return leaky_trace().to_bytes(compression="xpress")
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -210,6 +211,68 @@ def test_each(leaky: Path, mid_life: Path) -> None:
     found = json.loads(ok("report", leaky, mid_life, "--each", "--json"))
     assert [one["live"]["bytes"] for one in found["reports"]] == [1_462_144, 110]
     assert ok("report", leaky, mid_life, "--each").count("quality  complete") == 2
+
+
+def parts_of(folder: Path, count: int = 3) -> list[Path]:
+    """The leaky trace in files of one recording: every event in one of them."""
+    trace = reporttraces.leaky_trace()
+    paths = []
+    for number in range(count):
+        paths.append(folder / f"part{number}.etl")
+        part = dataclasses.replace(trace, items=trace.items[number::count])
+        paths[-1].write_bytes(part.to_bytes())
+    return paths
+
+
+def test_several_files_are_one_recording(leaky: Path, tmp_path: Path) -> None:
+    paths = parts_of(tmp_path)
+    one, several = (json.loads(ok("report", *files, "--json")) for files in ([leaky], paths))
+    assert [row["path"] for row in several.pop("files")] == list(map(str, paths))
+    assert several.pop("file")["path"] == str(paths[0])
+    del one["file"], one["files"]
+    assert several == one
+    assert "and 2 more files" in ok("report", *paths)
+    for command in ("leaks", "peak", "temp", "timeline"):
+        pages = [ok(command, *files).split("target", 1)[1] for files in ([leaky], paths)]
+        assert pages[0] == pages[1], command
+    assert "ok      max-live" in ok("check", *paths, "--max-live", "2MB")
+    ok("check", *paths, "--max-live", "1MB", code=1)
+    found = json.loads(ok("info", *paths, "--json"))
+    assert [row["path"] for row in found["files"]] == list(map(str, paths))
+    shown = ok("info", *paths)
+    assert all(f"file        {path}, " in shown for path in paths)
+    events = [
+        ok("events", *files, "--kind", "heap", "--format", "csv") for files in ([leaky], paths)
+    ]
+    assert events[0] == events[1]
+    assert len(events[0].splitlines()) == 17_606
+
+
+def test_files_that_are_not_one_recording(leaky: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.etl"
+    other.write_bytes(Trace(clock=2).to_bytes())
+    for words in (["report"], ["info", "--json"], ["leaks"], ["check", "--max-live", "1MB"]):
+        done = run(*words, leaky, other)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert f"{other} is not of the same recording as {leaky}: its clock is" in done.stderr
+        assert "--each" in done.stderr
+    twice = run("report", leaky, leaky)
+    assert twice.returncode == 2
+    assert f"{leaky} was given twice" in twice.stderr
+    assert run("report").returncode == 2
+
+
+def test_a_companion_is_picked_up_and_said(leaky: Path, tmp_path: Path) -> None:
+    path, beside = tmp_path / "app.etl", tmp_path / "app.companion.etl"
+    path.write_bytes(leaky.read_bytes())
+    trace = reporttraces.leaky_trace()
+    beside.write_bytes(dataclasses.replace(trace, items=[]).to_bytes())
+    shown = ok("info", path)
+    assert f"file        {beside}, 65,536 bytes, found beside" in shown
+    found = json.loads(ok("report", path, "--json"))
+    assert [row["given"] for row in found["files"]] == [True, False]
+    beside.write_bytes(Trace(clock=2).to_bytes())
+    assert f"The companion {beside} beside the trace is not used" in ok("info", path)
 
 
 def test_output_file(leaky: Path, tmp_path: Path) -> None:

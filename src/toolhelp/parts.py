@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .archive import Opened, TraceInput, companion_name, open_input
 from .errors import CorruptTrace
 from .trace_info import iso
+
+if TYPE_CHECKING:
+    from .sidecar import Sidecar
 
 __all__ = ["About", "Part", "Recording", "open_recording"]
 
@@ -21,24 +24,27 @@ _BOOT_SLACK = 2 * 10_000_000
 """100 ns: setting the clock moves the time at which Windows says that it started."""
 
 _OVERLAP_SLACK = 10_000_000
+_SYSTEM_LOGGER = 0x02000000
+_KERNEL_LOGGER = "NT Kernel Logger"
 _CLOCKS = {2: "system time", 3: "processor cycles"}
 
 
 @dataclass
 class Part:
-    """A file of a recording. `notes`: the modules file beside it that is used."""
+    """A file of a recording, and the notes of modules beside it, where there are some."""
 
     opened: Opened
     given: bool
-    notes: str | None = None
+    sidecar: Sidecar | None = None
+    notes_path: str | None = None
 
 
 class Recording:
     """The files of one recording, ready to be read: all of them together are one source."""
 
-    def __init__(self, parts: Sequence[Part], notes: list[_core._Note], trouble: list[str]) -> None:
+    def __init__(self, parts: Sequence[Part], trouble: list[str]) -> None:
         self.parts = tuple(parts)
-        self.notes = notes
+        self.notes: list[_core._Note] = []
         self.trouble = trouble
         sources = tuple(part.opened.source for part in parts)
         self.source: Any = sources[0] if len(sources) == 1 else sources
@@ -55,7 +61,7 @@ class Recording:
     def about(self) -> About:
         """What stays known when the files are let go."""
         rows = [
-            {"name": part.opened.name, "given": part.given, "notes": part.notes}
+            {"name": part.opened.name, "given": part.given, "notes": part.notes_path}
             for part in self.parts
         ]
         return About(rows, self.trouble)
@@ -109,20 +115,24 @@ def open_recording(
             f"{parts[0].opened.name or 'this'} is none"
         )
     trouble: list[str] = []
-    notes, named = _notes_beside(parts, trouble)
+    _read_notes(parts, trouble)
     given = list(parts)
     if companion:
-        parts += _companions(given, named, trouble)
+        parts += _companions(given, trouble)
     while True:
-        recording = Recording(parts, sorted(notes, key=lambda note: note[0]), trouble)
+        recording = Recording(parts, trouble)
         run = _begin(recording, threads)
         headers = run.files()
         _check_agreement(given, headers)
         unfit = _unfit_companions(parts, headers)
         if not unfit:
-            return recording, run
+            break
         trouble += unfit.values()
         parts = [part for number, part in enumerate(parts) if number not in unfit]
+    recording.notes = _notes(parts, headers)
+    if recording.notes:
+        run.note(recording.notes)
+    return recording, run
 
 
 def _check_number(parts: list[Part]) -> None:
@@ -224,13 +234,9 @@ def _not_used(name: str | None, reason: object) -> str:
 # ----- what lies beside -------------------------------------------------------------------------
 
 
-def _notes_beside(
-    parts: list[Part], trouble: list[str]
-) -> tuple[list[_core._Note], dict[int, str | None]]:
-    """What was noted beside the files while they were recorded, and the companions it names."""
-    notes: list[_core._Note] = []
-    named: dict[int, str | None] = {}
-    for number, part in enumerate(parts):
+def _read_notes(parts: list[Part], trouble: list[str]) -> None:
+    """What was noted beside the files while they were recorded."""
+    for part in parts:
         path = f"{part.opened.name}.modules.json"
         if part.opened.name is None or not os.path.isfile(path):
             continue
@@ -238,25 +244,38 @@ def _notes_beside(
 
         try:
             sidecar = Sidecar.read(path)
-            notes += sidecar.notes()
+            sidecar.notes()  # complains of numbers that fit no event
         except (CorruptTrace, OSError) as error:
             trouble.append(f"The notes beside the trace cannot be used: {error}.")
         else:
-            part.notes = path
-            named[number] = sidecar.companion
-    return notes, named
+            part.sidecar, part.notes_path = sidecar, path
 
 
-def _companions(given: list[Part], named: dict[int, str | None], trouble: list[str]) -> list[Part]:
+def _notes(parts: Sequence[Part], headers: list[dict[str, Any]]) -> list[_core._Note]:
+    """The notes beside all files, as events in the order of time."""
+    system = len(parts) > 1 and any(
+        not part.given
+        or header["log_file_mode"] & _SYSTEM_LOGGER
+        or header["session_name"] == _KERNEL_LOGGER
+        for part, header in zip(parts, headers, strict=True)
+    )
+    found: list[_core._Note] = []
+    for part in parts:
+        if part.sidecar is not None:
+            found += part.sidecar.additions() if system else part.sidecar.notes()
+    return sorted(found, key=lambda note: note[0])
+
+
+def _companions(given: list[Part], trouble: list[str]) -> list[Part]:
     """The companions that lie beside the files that were given, each a trace."""
     found: list[Part] = []
     known = {part.opened.identity for part in given}
     names = {os.path.basename(part.opened.name or "") for part in given}
-    for number, part in enumerate(given):
+    for part in given:
         if part.opened.name is None:
             continue
         folder = os.path.dirname(part.opened.name)
-        noted = named.get(number)
+        noted = part.sidecar.companion if part.sidecar else None
         candidates = [companion_name(part.opened.name)]
         if noted:
             candidates.append(os.path.join(folder, noted))

@@ -186,6 +186,20 @@ class Sidecar:
         found.sort(key=lambda note: (note[0], note[1] not in (_PROCESS_END, _PROCESS_THERE)))
         return found
 
+    def additions(self) -> list[Note]:
+        """What the notes add to a recording with events of processes and images of its own.
+
+        Those say when something came and went; the notes say that it was there when last seen, and
+        how symbol servers know it.
+        """
+        found = [_process_note(process.first_raw, 3, process) for process in self.processes]
+        for module in self.modules:
+            found.append(_image_note(module.last_raw, _IMAGE_THERE, module))
+            if module.pdb_guid and module.pdb_name and module.pdb_age is not None:
+                found.append(_identity_note(module.last_raw, module))
+        found.sort(key=lambda note: (note[0], note[1] != _PROCESS_THERE))
+        return found
+
     def _raw_of(self, filetime: int | None) -> int | None:
         """The clock at a FILETIME, with a margin for what the two clocks disagree by."""
         if filetime is None or not self.points or self.frequency <= 0:
