@@ -281,6 +281,19 @@ def test_the_recorder_notes_its_companion(etw: Any, tmp_path: Path) -> None:
         assert ("companion" in json.loads(sidecar_path(path).read_bytes())) == companion
 
 
+def test_notes_of_a_live_trace_are_told_once() -> None:
+    notes = notes_of_a_process()
+    told: set[Any] = set(notes.fresh(set(), companion=True))
+    assert len(told) == 1 + 3 + 1  # a process, its modules, the PDB of one
+    assert all(note[1] != 0x0302 for note in told)  # its end is not for the notes to tell
+    for module in notes.modules:
+        module.last_raw += 10_000_000
+    assert notes.fresh(told, companion=True) == []
+    told = set(notes.fresh(set(), companion=False))
+    assert any(note[1] == 0x0302 for note in told)
+    assert notes.fresh(told, companion=False) == []
+
+
 @pytest.mark.parametrize("name", ["", "a/b.etl", "..\\b.etl", "C:b.etl", 7])
 def test_a_name_that_is_no_file_name(app: Path, name: object) -> None:
     notes = notes_of_a_process().to_dict()

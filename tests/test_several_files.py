@@ -6,6 +6,8 @@ import dataclasses
 import gc
 import os
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -360,3 +362,38 @@ def test_progress_counts_the_bytes_of_all(tmp_path: Path) -> None:
             pass
     size = sum(path.stat().st_size for path in paths)
     assert told[-1] == (size, size)
+
+
+@pytest.mark.needs("linux", "own-memory")
+def test_memory_is_flat() -> None:
+    """Two files, merged event by event: their size does not show in what is held."""
+    code = """
+import toolhelp as th
+from etlmaker.large import Load, Repeated, heap_buffers
+blocks = list(heap_buffers(Load(events=40_000, unique_stacks=1000, drain=True)))
+used = []
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+for times in (10, 40):
+    files = [Repeated(blocks, times), Repeated(blocks, times)]
+    with th.open_trace(files) as trace:
+        rows = sum(len(batch) for batch in trace.heap_events())
+    used.append(peak())
+print(sum(file.size for file in files), rows, *used)
+"""
+    pytest.importorskip("numpy", reason="the large files are made with NumPy")
+    made = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    size, rows, before, after = map(int, made.stdout.split())
+    assert size > 500_000_000
+    assert rows == 3_200_000
+    assert after - before <= 20
+    assert after <= 250

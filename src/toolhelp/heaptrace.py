@@ -575,7 +575,7 @@ class HeapTrace:
             if self.path is not None:
                 self.sidecar.write(sidecar_path(self.path))
             if self.live and self.state != "new":
-                fresh = [note for note in self.sidecar.notes() if note not in self._noted]
+                fresh = self.sidecar.fresh(self._noted, self._companion)
                 self._recording.live_note(fresh)
                 self._noted.update(fresh)
 

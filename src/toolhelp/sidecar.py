@@ -200,6 +200,13 @@ class Sidecar:
         found.sort(key=lambda note: (note[0], note[1] != _PROCESS_THERE))
         return found
 
+    def fresh(self, told: set[Note], companion: bool) -> list[Note]:
+        """The notes of a live trace that were not told before; `companion`: one tells the rest."""
+        if not companion:
+            return [note for note in self.notes() if note not in told]
+        known = {note[1:] for note in told}
+        return [note for note in self.additions() if note[1:] not in known]
+
     def _raw_of(self, filetime: int | None) -> int | None:
         """The clock at a FILETIME, with a margin for what the two clocks disagree by."""
         if filetime is None or not self.points or self.frequency <= 0:
