@@ -26,20 +26,20 @@ bool th_site_find_slowly(th_site_table *table, uint32_t instance, uint32_t stack
   if (!th_vec_reserve(&table->of_stack, stack + 1))
     return false;
   while (table->of_stack.count <= stack)
-    table->of_stack.items[table->of_stack.count++] = 0;
+    table->of_stack.items[table->of_stack.count++] = (th_first_site){0};
   index = table->count;
   if (index >= UINT32_MAX - 1 ||
       (index >> TH_SITE_BITS == table->segments.count && !add_segment(table)))
     return false;
-  uint32_t *first = &table->of_stack.items[stack];
-  if (*first && !th_id_map_set(&table->others, instance, stack_id, index))
+  th_first_site *first = &table->of_stack.items[stack];
+  if (first->site && !th_id_map_set(&table->others, instance, stack_id, index))
     return false;
   *th_site_at(table, index) =
       (th_site){.stack_id = stack_id,
                 .instance = instance,
                 .figures = {.last_ns = TH_NEVER, .moment = now}};
-  if (!*first)
-    *first = index + 1;
+  if (!first->site)
+    *first = (th_first_site){.site = index + 1, .instance = instance};
   table->count++;
   *site = index;
   return true;

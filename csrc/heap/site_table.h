@@ -22,10 +22,16 @@ typedef struct th_site_segment {
   void *memory;
 } th_site_segment;
 
+/* Beside the number of a site its process, so that the site itself need not be looked at. */
+typedef struct th_first_site {
+  uint32_t site; /* + 1; 0: none */
+  uint32_t instance;
+} th_first_site;
+
 typedef struct th_site_table {
   TH_VEC(th_site_segment) segments; /* sites never move */
   uint32_t count;
-  TH_VEC(uint32_t) of_stack; /* by stack id + 1: its first site + 1; 0: none */
+  TH_VEC(th_first_site) of_stack; /* by stack id + 1 */
   th_id_map others;          /* (instance, stack id) where the first site is of another process */
 } th_site_table;
 
@@ -39,10 +45,10 @@ TH_NODISCARD bool th_site_find_slowly(th_site_table *table, uint32_t instance, u
 TH_INLINE TH_NODISCARD bool th_site_find(th_site_table *table, uint32_t instance,
                                          uint32_t stack_id, uint64_t now, uint32_t *site) {
   uint32_t stack = stack_id + 1; /* TH_NO_STACK + 1 is 0 */
-  if (TH_LIKELY(stack < table->of_stack.count && table->of_stack.items[stack])) {
-    uint32_t first = table->of_stack.items[stack] - 1;
-    if (TH_LIKELY(th_site_at(table, first)->instance == instance)) {
-      *site = first;
+  if (TH_LIKELY(stack < table->of_stack.count)) {
+    th_first_site first = table->of_stack.items[stack];
+    if (TH_LIKELY(first.site && first.instance == instance)) {
+      *site = first.site - 1;
       return true;
     }
   }
