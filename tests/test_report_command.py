@@ -352,6 +352,52 @@ def test_check_of_an_incomplete_trace(cut: Path) -> None:
     ok("check", cut, "--max-live", "1", "--strict", code=4)
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--pid", "99999"], "the trace holds no heap events of process 99999"),
+        (["--under", "nowhere"], "no block passes the filters"),
+        (["--since", "1h"], "no block passes the filters"),
+    ],
+)
+def test_check_of_nothing(leaky: Path, tmp_path: Path, words: list[str], reason: str) -> None:
+    path = tmp_path / "junit.xml"
+    limits = ["--max-live", "1MB", "--max-blocks", "0", "--junit", path]
+    lines = ok("check", leaky, *limits, *words).splitlines()
+    assert lines[0] == f"NOTHING CHECKED: {reason}."
+    assert [line.split()[:2] for line in lines[1:]] == [
+        ["nothing", "max-live"],
+        ["nothing", "max-blocks"],
+    ]
+    root = ElementTree.parse(path).getroot()
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("2", "0", "2")
+    assert [case[0].tag for case in root] == ["skipped", "skipped"]
+    assert ok("check", leaky, *limits, *words, "--strict", code=4).startswith("NOTHING CHECKED: ")
+
+
+def test_check_of_a_trace_without_heap_events(tmp_path: Path) -> None:
+    path = tmp_path / "empty.etl"
+    path.write_bytes(Trace().to_bytes())
+    found = ok("check", path, "--max-live", "0")
+    assert found.startswith("NOTHING CHECKED: the trace holds no heap events.\n")
+    ok("check", path, "--max-live", "0", "--strict", code=4)
+    trace = Trace()
+    trace.heap_free(2000, 0, 10, 11, 0x10000, 0x5000)
+    path.write_bytes(trace.to_bytes())
+    found = ok("check", path, "--max-live", "0")
+    assert found.startswith("NOTHING CHECKED: the trace holds no allocations.\n")
+
+
+def test_check_says_nothing_of_the_kind_when_there_are_blocks(leaky: Path) -> None:
+    assert "NOTHING" not in ok("check", leaky, "--max-live", "1GB", "--strict")
+
+
+def test_check_without_a_rule(leaky: Path) -> None:
+    done = run("check", leaky)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give at least one rule" in done.stderr
+
+
 def test_junit_and_annotations(leaky: Path, tmp_path: Path) -> None:
     path = tmp_path / "junit.xml"
     found = ok("check", leaky, "--max-live", "1MB", "--max-peak", "1GB", "--junit", path, code=1,

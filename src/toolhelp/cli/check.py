@@ -67,42 +67,52 @@ _DIFF_ROWS = 20
     show_default=True,
     help="Stacks to name for a broken rule.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 4 when the trace is not complete.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 4 when the trace is not complete, or there was nothing to check.",
+)
 @trace_options
 @filter_options
 @output_options
 def check(**options: Any) -> int:
     """Hold the trace FILE against rules; exit with 1 when one is broken.
 
+    When there is not one block to check, it says so first, and exits with 4 under --strict.
     Several files are read as one recording.
     """
-    from ..report.check import Checker, annotation, junit
+    from ..report.check import Checker, annotation, junit, nothing_checked
 
     limits = _limits(options)
     suppressions = _suppressions(options["suppressions"])
     files = options["files"]
     file = files[0]
+    chosen = words(dict(options))
     with (
         opened(options["output"], options["force"]) as stream,
-        analyzed(files, options, words(dict(options))) as (_, analysis),
+        analyzed(files, options, chosen) as (_, analysis),
     ):
         checker = Checker(analysis, limits, suppressions, options["number"])
         verdicts = checker.verdicts()
         quality = analysis.quality
+        filtered = any(chosen[name] for name in chosen if name != "rule_ns")
+        nothing = nothing_checked(analysis, chosen["pids"] or (), filtered)
+        if nothing:
+            stream.write(f"NOTHING CHECKED: {nothing}.\n")
         if not quality["complete"]:
             stream.write("NOT COMPLETE: " + plain(" ".join(quality["messages"])) + "\n")
         for verdict in verdicts:
-            _write_verdict(stream, verdict)
+            _write_verdict(stream, verdict, nothing is not None)
         if checker.suppressed:
             stream.write(f"suppressed: {checker.suppressed:,} live blocks\n")
         if options["junit"]:
             with opened(options["junit"], True, binary=True) as target:
-                target.write(junit(verdicts, file))
+                target.write(junit(verdicts, file, nothing))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for verdict in verdicts:
             if verdict.broken:
                 sys.stdout.write(plain(annotation(verdict, file)) + "\n")
-    if options["strict"] and not quality["complete"]:
+    if options["strict"] and (nothing or not quality["complete"]):
         return exits.INCOMPLETE
     return exits.RULE_BROKEN if any(verdict.broken for verdict in verdicts) else exits.OK
 
@@ -145,8 +155,8 @@ def _suppressions(path: str | None) -> list[Any]:
         raise click.UsageError(str(error)) from None
 
 
-def _write_verdict(stream: IO[str], verdict: Verdict) -> None:
-    word = "BROKEN" if verdict.broken else "ok"
+def _write_verdict(stream: IO[str], verdict: Verdict, nothing: bool) -> None:
+    word = "BROKEN" if verdict.broken else "nothing" if nothing else "ok"
     stream.write(plain(f"{word:<7} {verdict.rule:<15} {verdict.sentence}") + "\n")
     for one in verdict.offenders:
         stream.write(f"          {one.text}\n")

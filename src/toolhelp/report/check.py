@@ -216,8 +216,20 @@ def _size(value: float) -> str:
     return units.size(value)
 
 
-def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:
-    """The verdicts as JUnit XML."""
+def nothing_checked(analysis: Analysis, pids: Sequence[int], filtered: bool) -> str | None:
+    """Why no rule was put to the test: there is not one block. None: there are blocks."""
+    if analysis.totals.allocations or analysis.totals.adopted_blocks:
+        return None
+    if not analysis.events:
+        return "the trace holds no heap events"
+    if pids and not {row.pid for row in analysis.processes} & set(pids):
+        which = " or ".join(map(str, pids))
+        return f"the trace holds no heap events of process {which}"
+    return "no block passes the filters" if filtered else "the trace holds no allocations"
+
+
+def junit(verdicts: Sequence[Verdict], suite: str, nothing: str | None = None) -> bytes:
+    """The verdicts as JUnit XML; `nothing`: why none of them means anything."""
     failures = sum(verdict.broken for verdict in verdicts)
     root = ElementTree.Element(
         "testsuite",
@@ -225,11 +237,14 @@ def junit(verdicts: Sequence[Verdict], suite: str) -> bytes:
         tests=str(len(verdicts)),
         failures=str(failures),
         errors="0",
+        skipped=str(len(verdicts) if nothing else 0),
     )
     for verdict in verdicts:
         case = ElementTree.SubElement(
             root, "testcase", classname=_xml(suite), name=verdict.rule, time="0"
         )
+        if nothing:
+            ElementTree.SubElement(case, "skipped", message=_xml(f"nothing checked: {nothing}"))
         if verdict.broken:
             failure = ElementTree.SubElement(
                 case, "failure", message=_xml(verdict.sentence), type="limit"
