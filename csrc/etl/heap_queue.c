@@ -48,8 +48,14 @@ static th_table *make_rows(th_heap_queue *queue) {
 }
 
 static void keep_spare(th_heap_queue *queue, th_table *rows, bool has_old) {
-  th_heap_spare *spare = &queue->spares[queue->next_spare];
-  queue->next_spare = (queue->next_spare + 1) % TH_HEAP_SPARES;
+  size_t place = 0;
+  while (place < TH_HEAP_SPARES && queue->spares[place].rows)
+    place++;
+  if (place == TH_HEAP_SPARES) {
+    place = queue->next_spare;
+    queue->next_spare = (place + 1) % TH_HEAP_SPARES;
+  }
+  th_heap_spare *spare = &queue->spares[place];
   th_table_drop(spare->rows);
   th_table_take(rows);
   *spare = (th_heap_spare){rows, has_old};

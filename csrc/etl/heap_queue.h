@@ -36,7 +36,8 @@ typedef struct th_heap_spare {
   bool has_old;   /* old addresses and sizes are not all 0 */
 } th_heap_spare;
 
-#define TH_HEAP_SPARES 4
+/* Some may still be on their way through a ledger's thread. */
+#define TH_HEAP_SPARES 8
 
 typedef struct th_heap_queue {
   th_heap_chunk *open; /* the newest, while it has room; else NULL */

@@ -2,6 +2,7 @@
 
 #include "etl/header.h"
 #include "etl/lane.h"
+#include "etl/last_time.h"
 #include "etl/logfile.h"
 #include "etl/slice.h"
 
@@ -95,6 +96,12 @@ void th_stream_close(th_stream *stream) {
 
 const th_logfile *th_stream_logfile(const th_stream *stream) { return &stream->logfile; }
 const th_stream_counts *th_stream_counters(const th_stream *stream) { return &stream->counts; }
+
+th_status th_stream_last_time(const th_stream *stream, int64_t *last, th_failure *failure) {
+  const th_lanes *lanes = &stream->lanes;
+  return th_last_time(&lanes->source, &lanes->index, lanes->format, stream->logfile.first_time,
+                      last, failure);
+}
 
 /* --- events ---------------------------------------------------------------------------------- */
 

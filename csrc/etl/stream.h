@@ -53,6 +53,8 @@ th_status th_stream_open(const th_source *source, const th_stream_options *optio
    not an error. */
 th_status th_stream_next(th_stream *stream, th_event *event, bool *more, th_failure *failure);
 const th_logfile *th_stream_logfile(const th_stream *stream);
+/* The raw time of the last event as th_last_time guesses it; disturbs nothing. */
+th_status th_stream_last_time(const th_stream *stream, int64_t *last, th_failure *failure);
 /* Complete once `next` has said that there is no more. */
 const th_stream_counts *th_stream_counters(const th_stream *stream);
 void th_stream_close(th_stream *stream); /* NULL is fine */

@@ -235,6 +235,19 @@ uint64_t th_streams_bytes_read(const th_streams *streams) {
   return bytes;
 }
 
+th_status th_streams_last_time(const th_streams *streams, int64_t *last, th_failure *failure) {
+  int64_t latest = 0, one;
+  for (size_t i = 0; i < streams->count; i++) {
+    th_status status = th_stream_last_time(streams->feeds[i].stream, &one, failure);
+    if (status)
+      return status;
+    if (i == 0 || one > latest)
+      latest = one;
+  }
+  *last = latest;
+  return TH_OK;
+}
+
 void th_streams_counters(const th_streams *streams, th_stream_counts *sum) {
   *sum = *th_stream_counters(streams->feeds[0].stream);
   for (size_t i = 1; i < streams->count; i++) {

@@ -36,6 +36,8 @@ const th_logfile *th_streams_logfile(const th_streams *streams);
 /* Added up over the files. */
 void th_streams_counters(const th_streams *streams, th_stream_counts *sum);
 uint64_t th_streams_bytes_read(const th_streams *streams);
+/* The raw time of the last event of all files, as th_last_time guesses it; disturbs nothing. */
+th_status th_streams_last_time(const th_streams *streams, int64_t *last, th_failure *failure);
 
 /* Counts events of the file whose references were given last as damaged inside; and how many. */
 void th_streams_blame(th_streams *streams, uint64_t events);

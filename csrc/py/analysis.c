@@ -3,6 +3,7 @@
 
 #include "heap/block_log.h"
 #include "heap/decision.h"
+#include "heap/feeder.h"
 #include "heap/figure_rows.h"
 
 typedef struct th_analysis_object {
@@ -56,8 +57,8 @@ void th_py_filter_clear(th_filter_object *filter) {
 
 /* --- running -------------------------------------------------------------------------------- */
 
-/* Feeds the batches of a pass to its end. */
-static int run(th_core_state *state, PyObject *pass, th_analysis *analysis, PyObject *progress) {
+/* Feeds the batches of a pass, until an exception or its end. */
+static int feed(th_core_state *state, PyObject *pass, th_feeder *feeder, PyObject *progress) {
   for (;;) {
     th_heap_batch batch = {0};
     th_failure failure = {0};
@@ -68,8 +69,7 @@ static int run(th_core_state *state, PyObject *pass, th_analysis *analysis, PyOb
     if (!taken)
       return 0;
     Py_BEGIN_ALLOW_THREADS;
-    status = th_analysis_add(analysis, &batch, &failure);
-    th_heap_batch_free(&batch);
+    status = th_feeder_put(feeder, &batch, &failure);
     Py_END_ALLOW_THREADS;
     if (status) {
       th_py_raise(state, &failure);
@@ -78,6 +78,24 @@ static int run(th_core_state *state, PyObject *pass, th_analysis *analysis, PyOb
     if (PyErr_CheckSignals() < 0)
       return -1;
   }
+}
+
+/* Feeds the batches of a pass to its end; then the analysis is nobody else's any more. */
+static int run(th_core_state *state, PyObject *pass, th_analysis *analysis, PyObject *progress) {
+  th_feeder feeder;
+  th_failure failure = {0};
+  th_status status;
+  int threads = th_py_pass_threads(state, pass);
+  if (threads < 0)
+    return -1;
+  th_feeder_begin(&feeder, analysis, threads > 0);
+  int failed = feed(state, pass, &feeder, progress);
+  Py_BEGIN_ALLOW_THREADS;
+  status = th_feeder_end(&feeder, failed != 0, &failure);
+  Py_END_ALLOW_THREADS;
+  if (!failed && status)
+    th_py_raise(state, &failure);
+  return failed || status ? -1 : 0;
 }
 
 /* The trace's end: what its length is taken for, or its last event when that is later. */

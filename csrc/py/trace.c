@@ -9,6 +9,7 @@ typedef struct th_pass_object {
   PyObject ob_base;
   th_source_run run;
   th_trace *trace;
+  int threads; /* that may help */
   bool over;
 } th_pass_object;
 
@@ -56,6 +57,10 @@ static int check_type(th_core_state *state, PyObject *pass) {
     return 0;
   PyErr_SetString(PyExc_TypeError, "a TracePass is needed");
   return -1;
+}
+
+int th_py_pass_threads(th_core_state *state, PyObject *pass) {
+  return check_type(state, pass) < 0 ? -1 : ((th_pass_object *)pass)->threads;
 }
 
 int th_py_pass_take(th_core_state *state, PyObject *self, th_heap_batch *batch, bool *taken,
@@ -137,6 +142,35 @@ PyDoc_STRVAR(declared_doc, "declared_ns($self, /)\n--\n\n"
 static PyObject *pass_declared(PyObject *self, PyObject *unused) {
   (void)unused;
   return PyLong_FromLongLong(declared_ns(((th_pass_object *)self)->trace));
+}
+
+PyDoc_STRVAR(last_doc, "last_ns($self, /)\n--\n\n"
+                       "Time of the last event, guessed from the last buffers of the trace.");
+
+static PyObject *pass_last(PyObject *self, PyObject *unused) {
+  th_pass_object *pass = (th_pass_object *)self;
+  th_failure failure = {0};
+  int64_t last = 0;
+  (void)unused;
+  if (pass_enter(pass) < 0)
+    return NULL;
+  th_source_run_begin(&pass->run);
+  th_status status = th_streams_last_time(th_trace_streams(pass->trace), &last, &failure);
+  th_source_run_end(&pass->run);
+  pass_leave(pass);
+  if (status)
+    return th_py_raise(th_core_state_of_type(Py_TYPE(self)), &failure);
+  return PyLong_FromLongLong(th_clock_ns(th_trace_clock(pass->trace), last));
+}
+
+PyDoc_STRVAR(truncated_doc, "truncated($self, /)\n--\n\n"
+                            "Whether the trace is cut off, as far as is known by now.");
+
+static PyObject *pass_truncated(PyObject *self, PyObject *unused) {
+  (void)unused;
+  th_stream_counts counts;
+  th_streams_counters(th_trace_streams(((th_pass_object *)self)->trace), &counts);
+  return PyBool_FromLong(counts.truncated);
 }
 
 typedef th_table *(*th_table_maker)(const th_trace *trace);
@@ -272,6 +306,8 @@ static PyMethodDef pass_methods[] = {
     {"note", pass_note, METH_O, note_doc},
     {"bytes_read", pass_bytes_read, METH_NOARGS, bytes_read_doc},
     {"declared_ns", pass_declared, METH_NOARGS, declared_doc},
+    {"last_ns", pass_last, METH_NOARGS, last_doc},
+    {"truncated", pass_truncated, METH_NOARGS, truncated_doc},
     {"processes", pass_processes, METH_NOARGS, NULL},
     {"threads", pass_threads, METH_NOARGS, NULL},
     {"modules", pass_modules, METH_NOARGS, NULL},
@@ -313,6 +349,7 @@ static PyObject *open_pass(PyObject *module, PyObject *args) {
   if (th_source_run_init(&made->run, state, source) < 0)
     goto failed;
   th_stream_options options = {.threads = threads};
+  made->threads = threads > INT_MAX ? INT_MAX : (int)threads;
   th_source_run_begin(&made->run);
   th_status status =
       th_trace_open(made->run.sources, made->run.count, &options, &made->trace, &failure);

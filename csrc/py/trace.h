@@ -48,6 +48,8 @@ void th_source_run_end(th_source_run *run);
 #define TH_SLICE_EVENTS 20000
 
 /* ----- trace.c: for whoever else takes the batches of a pass ----- */
+/* How many threads may help with the pass, or -1 with an exception. */
+int th_py_pass_threads(th_core_state *state, PyObject *pass);
 /* The next batch, which is then the caller's, or *taken false at the end. `progress` may be NULL or
    None. -1 with an exception. */
 int th_py_pass_take(th_core_state *state, PyObject *pass, th_heap_batch *batch, bool *taken,

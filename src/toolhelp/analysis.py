@@ -425,19 +425,18 @@ class _Passes:
         return None if facts is None else _length(facts, self.declared_ns)
 
     def length(self) -> int:
-        """The length; reads the trace when the header does not say it."""
+        """The length, if the trace was read before; else what it most probably is."""
         run = self.begin()
-        known = self.known()
-        if known is None and self.declared_ns < 0:
-            run.run(self.told())
-            self.over(run)
-            known = self.known()
-        else:
-            self._trace._give_back(run)
-        return self.declared_ns if known is None else known
+        length = self.known()
+        if length is None:
+            guess = {"last_ns": run.last_ns(), "truncated": run.truncated()}
+            length = _length(guess, self.declared_ns)
+        self._trace._give_back(run)
+        return length
 
     def analysis(self, rule_ns: int, buckets: int, raw_filter: Any) -> tuple[Any, int]:
-        """The ledger at the end of a pass, over the right length."""
+        """The ledger at the end of a pass, over the right length: of a second pass when the
+        first found the guess wrong."""
         while True:
             guess = self.length()
             run = self.begin()
