@@ -113,7 +113,7 @@ def endless(*words, **more):
             pathlib.Path({str(started)!r}).touch()
     trace.analyze = forever
     return trace
-report.open_file = endless
+report.open_files = endless
 main(["report", {str(fifo)!r}])
 """
     with subprocess.Popen(

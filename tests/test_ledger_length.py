@@ -93,3 +93,15 @@ def test_a_trace_without_events(passes: list[int]) -> None:
     with th.open_trace(Trace(finished=False).to_bytes()) as trace:
         assert trace.analyze().duration_ns == 0
     assert passes == [0]
+
+
+def test_one_pass_over_several_files(passes: list[int]) -> None:
+    """The latest of their last events counts."""
+    first, second = recording(finished=False), Trace(cpus=2, finished=False, session_name="Kernel")
+    second.heap_alloc(second.t0 + EVENTS + 77, 0, 10, 11, 0x10000, 8, 0x8000000)
+    files = [first.to_bytes(), second.to_bytes()]
+    for order in (files, files[::-1]):
+        del passes[:]
+        with th.open_trace(order) as trace:
+            assert trace.analyze().duration_ns == (EVENTS + 77) * 100
+        assert passes == [(EVENTS + 77) * 100]
