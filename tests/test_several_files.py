@@ -397,3 +397,32 @@ print(sum(file.size for file in files), rows, *used)
     assert rows == 3_200_000
     assert after - before <= 20
     assert after <= 250
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_files_add_up(seed: int) -> None:
+    """Whatever is wrong inside the files, each gives to the recording what it gives alone."""
+    rng = random.Random(seed)
+    trace = dataclasses.replace(whole_trace(seed, events=100), buffer_size=0x800)
+    files = []
+    for one in split(trace, SPLITS["at random"])[:3]:
+        data = bytearray(one.to_bytes(compression=rng.choice([None, "xpress", "lznt1"])))
+        for _ in range(rng.randint(0, 12)):
+            data[rng.randrange(0x300, len(data))] = rng.choice([0, 1, 0xFF, rng.getrandbits(8)])
+        if rng.random() < 0.4:
+            del data[rng.randrange(0x800, len(data)) :]
+        files.append(bytes(data))
+    alone = []
+    for data in files:
+        with th.open_trace(data, threads=0) as trace:
+            found = rows_of(trace)
+            alone.append((trace.info["counts"]["events"], len(found), trace.quality))
+    with th.open_trace(files, threads=seed % 3) as trace:
+        rows = rows_of(trace)
+        assert len(rows) == sum(count for _, count, _ in alone)
+        assert trace.info["counts"]["events"] == sum(events for events, _, _ in alone)
+        assert sum(map(len, trace.events())) <= trace.info["counts"]["events"]
+        quality = trace.quality
+        for key in ("buffers_skipped", "bytes_skipped", "unknown_headers", "bad_events"):
+            assert quality[key] == sum(one[key] for _, _, one in alone), key
+        assert quality["truncated"] == any(one["truncated"] for _, _, one in alone)

@@ -132,6 +132,7 @@ def quality_of(facts: dict[str, Any]) -> dict[str, Any]:
         "sequence_gaps": facts["sequence_gaps"],
         "stack_coverage": facts["with_stack"] / allocations if allocations else None,
         "unattributed": facts["unattributed"],
+        "beside": list(facts.get("trouble", ())),
         "messages": _messages(facts, allocations),
     }
 

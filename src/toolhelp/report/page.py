@@ -97,6 +97,8 @@ class Page:
             if self._analysis.totals.adopted_blocks:
                 what = _s(before, "free or reallocation", "frees and reallocations")
             self._wrapped("", f"{before:,} {what} of blocks allocated before the trace")
+        for message in quality["beside"]:
+            self._wrapped("", message.removesuffix("."))
         file = self._trace.info["file"]
         parts = [
             file["path"] or "(memory)",
