@@ -146,7 +146,7 @@ def test_a_foreign_one_is_said_and_not_mixed(app: Path, change: dict[str, Any], 
         assert files(trace) == [("app.etl", True)]
         (message,) = trace.quality["messages"]
         assert trace.quality["beside"] == [message]
-        assert message.startswith(f"The companion {path} beside the trace is not used: ")
+        assert message.startswith(f"The companion {path.name} beside the trace is not used: ")
         assert words in message
         assert len(trace.modules) == 0
         assert trace.quality["complete"]

@@ -228,7 +228,7 @@ def _unfit_companions(parts: list[Part], headers: list[dict[str, Any]]) -> dict[
 
 
 def _not_used(name: str | None, reason: object) -> str:
-    return f"The companion {name} beside the trace is not used: {reason}."
+    return f"The companion {os.path.basename(name or '')} beside the trace is not used: {reason}."
 
 
 # ----- what lies beside -------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class Page:
                 what = _s(before, "free or reallocation", "frees and reallocations")
             self._wrapped("", f"{before:,} {what} of blocks allocated before the trace")
         for message in quality["beside"]:
-            self._wrapped("", message.removesuffix("."))
+            self._wrapped("", _clean(message.removesuffix(".")))
         file = self._trace.info["file"]
         parts = [
             file["path"] or "(memory)",
