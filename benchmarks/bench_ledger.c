@@ -1,7 +1,10 @@
 /* Speed of the ledger alone, on columns that lie ready in memory: alloc and free events per second
-   at a given number of live blocks. Answers are checked before the time is told.
+   at a given number of live blocks. Answers are checked before the time is told. Built and run by
+   bench_ledger.py.
 
    usage: bench_ledger LIVE EVENTS STACKS [threads] */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+
 #include "heap/result.h"
 
 #include <inttypes.h>

@@ -38,7 +38,7 @@ def make(path: Path, size: int, stacks: int, live: int) -> None:
     load = Load(events=events, seed=7, unique_stacks=stacks, live=live, drain=True)
     blocks = [*heap_buffers(load)]
     blocks = [block for block in blocks if len(block) == len(blocks[0])]
-    file = Repeated(blocks, max(1, size // sum(map(len, blocks))))
+    file = Repeated(blocks, max(1, -(-size // sum(map(len, blocks)))))
     with path.open("wb") as out:
         while part := file.read(1 << 24):
             out.write(part)
