@@ -19,14 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-import native
-
 #: Live blocks and distinct stacks.
 CASES = ((1_000, 20), (60_000, 200), (60_000, 20_000), (10_000_000, 20_000))
 FIGURES = re.compile(r"([\d.]+) ns; bare loop ([\d.]+) ns")
 
 
 def main() -> None:
+    import native
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=4_000_000)
     parser.add_argument("--rounds", type=int, default=5)
