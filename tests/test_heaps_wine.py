@@ -215,7 +215,11 @@ def test_started_and_exited_processes_are_seen(children):
     assert child.pid in before.diff(middle).started["pid"]
     child.kill()
     child.wait()
-    after = th.snapshot(identity=True)
+    for _ in range(200):  # Wine takes a moment to forget it
+        after = th.snapshot(identity=True)
+        if child.pid not in set(after.processes["pid"]):
+            break
+        time.sleep(0.05)
     assert child.pid in middle.diff(after).exited["pid"]
 
 
