@@ -281,6 +281,27 @@ def test_299_of_a_process_that_gets_ready(machine):
     assert machine.fake_calls()[CREATE] == 4
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"), [({"loader_ready": False}, "starting"), ({"exit_code": 1}, "exiting")]
+)
+def test_an_empty_list_of_what_starts_or_exits_is_no_list(machine, change, reason):
+    """Wine gives such a list for a moment."""
+    machine.fake_process(7, 4, "passing.exe")
+    assert len(th.modules(7)) == 0  # nothing says that it should be otherwise
+    machine.fake_hook(lambda name: name == "Module32FirstW" and machine.fake_change(7, **change))
+    with pytest.raises(th.PartialCopy) as caught:
+        th.modules(7)
+    error = caught.value
+    assert (error.reason, error.pid, error.attempts) == (reason, 7, 1)
+    assert (error.winerror, error.function) == (18, "Module32FirstW")
+    machine.fake_hook(None)
+    machine.fake_change(7, loader_ready=True, exit_code=259)
+    machine.fake_hook(lambda name: name == "Module32FirstW" and machine.fake_change(7, **change))
+    seen = th.snapshot(modules=True, pids=[7])
+    assert [tuple(row) for row in seen.errors] == [(7, "Module32FirstW", 18, reason, 1)]
+    assert len(seen.modules) == 0
+
+
 def test_299_of_a_process_that_exits(machine):
     machine.fake_process(7, 4, "gone.exe", exit_code=0)
     error = partial(lambda: th.modules(7))

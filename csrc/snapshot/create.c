@@ -2,9 +2,9 @@
 
 #include "snapshot/retry.h"
 
-/* Why a list could not be copied whole. The order of the questions is that of certainty: widths
-   never change, an exit code is final, a missing loader list is a fact of the moment. */
-static th_reason classify(uint32_t pid) {
+/* The order of the questions is that of certainty: widths never change, an exit code is final, a
+   missing loader list is a fact of the moment. */
+th_reason th_snapshot_reason(uint32_t pid) {
   th_reason reason = TH_REASON_UNKNOWN;
   th_handle process = TH_NO_HANDLE;
   uint16_t own_machine, machine, native;
@@ -47,7 +47,7 @@ th_status th_snapshot_create(uint32_t flags, uint32_t pid, th_handle *snapshot,
     if (code == 0)
       return TH_OK;
     if (code == TH_ERROR_PARTIAL_COPY)
-      reason = classify(pid ? pid : th_sys_current_pid());
+      reason = th_snapshot_reason(pid ? pid : th_sys_current_pid());
     bool passing = code == TH_ERROR_BAD_LENGTH ||
                    (code == TH_ERROR_PARTIAL_COPY && reason == TH_REASON_STARTING);
     if (passing && th_retry_again(&retry))

@@ -11,6 +11,9 @@
 th_status th_snapshot_create(uint32_t flags, uint32_t pid, th_handle *snapshot,
                              th_failure *failure);
 
+/* Why a list of process `pid` could not be copied whole, as far as the process tells. */
+th_reason th_snapshot_reason(uint32_t pid);
+
 /* What First or Next answered: more rows, the end of the list, or a failure to report. */
 typedef enum th_step { TH_STEP_ROW, TH_STEP_END, TH_STEP_FAILED } th_step;
 TH_INLINE th_step th_step_of(uint32_t code) {

@@ -31,8 +31,9 @@ const th_schema th_error_schema = {
         {.name = "reason",
          .type = TH_TYPE_LABEL,
          .labels = words,
-         .doc = "bitness, starting, exiting, unknown (of code 299); denied, gone (no such process), "
-                "race, timeout, refused (injection not allowed, or suspended), unsupported, failed"},
+         .doc = "bitness, starting, exiting, unknown (of code 299, or of an empty list); denied, gone "
+                "(no such process), race, timeout, refused (injection not allowed, or suspended), "
+                "unsupported, failed"},
         {.name = "attempts", .type = TH_TYPE_U32, .doc = "how often it was tried; 0: not counted"},
     }};
 

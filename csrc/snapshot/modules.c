@@ -204,6 +204,19 @@ th_table *th_snapshot_module_table(size_t capacity, size_t texts) {
   return table;
 }
 
+/* Every process has its own program as a module. One that is starting or exiting may have a list
+   that is empty, for a moment (seen under Wine): no list, rather than one without modules. */
+static th_status check_empty(uint32_t pid, th_failure *failure) {
+  const th_reason reason = th_snapshot_reason(pid);
+  if (reason != TH_REASON_STARTING && reason != TH_REASON_EXITING)
+    return TH_OK;
+  th_fail_process(failure, "Module32FirstW", TH_ERROR_NO_MORE_FILES, pid);
+  failure->status = TH_PARTIAL;
+  failure->reason = reason;
+  failure->attempts = 1;
+  return TH_PARTIAL;
+}
+
 th_status th_snapshot_modules(uint32_t pid, th_module_cache *cache, th_table *table,
                               th_failure *failure) {
   target of = {.pid = pid, .own = pid == th_sys_current_pid()};
@@ -215,6 +228,8 @@ th_status th_snapshot_modules(uint32_t pid, th_module_cache *cache, th_table *ta
     return status;
   ask_machine(&of);
   status = walk(snapshot, &of, cache, table, failure);
+  if (status == TH_OK && table->count == before)
+    status = check_empty(pid, failure);
   if (status != TH_OK)
     th_table_shrink(table, before);
   close_target(&of);

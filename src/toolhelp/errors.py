@@ -89,8 +89,9 @@ class SnapshotRace(ToolhelpError):
 
 
 class PartialCopy(ToolhelpError):
-    """Something of a process could not be read whole (code 299); `reason` says why, and of memory
-    `data` is what could be read."""
+    """Something of a process could not be read whole (code 299; 18: the list of its modules was
+    there and empty, since it starts or exits); `reason` says why, and of memory `data` is what
+    could be read."""
 
     reason: Reason = "unknown"
     data: bytes = b""
