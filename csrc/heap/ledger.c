@@ -75,6 +75,11 @@ TH_INLINE bool end_block(th_ledger *ledger, th_block_place place, th_block_end e
   return true;
 }
 
+/* The block's address is given out again. */
+static TH_NOINLINE bool overwrite(th_ledger *ledger, th_block_place place, int64_t time_ns) {
+  return end_block(ledger, place, TH_END_OVERWRITTEN, time_ns);
+}
+
 static TH_NOINLINE bool filter_refuses(const th_ledger *ledger, const th_owner *owner,
                                        int64_t birth_ns, uint32_t site, uint64_t serial) {
   return !th_filter_birth(ledger->options.filter,
@@ -83,7 +88,7 @@ static TH_NOINLINE bool filter_refuses(const th_ledger *ledger, const th_owner *
                           birth_ns, site, serial);
 }
 
-static bool birth(th_ledger *ledger, const origin *origin, uint64_t handle, uint64_t address,
+TH_INLINE bool birth(th_ledger *ledger, const origin *origin, uint64_t handle, uint64_t address,
                      uint64_t size, bool adopted) {
   uint32_t owner_index, site;
   uint64_t now = ledger->moments.now;
@@ -95,7 +100,7 @@ static bool birth(th_ledger *ledger, const origin *origin, uint64_t handle, uint
   th_block_place place;
   if (!th_block_reserve(&ledger->map, list) ||
       (TH_UNLIKELY(find(ledger, origin->instance, origin->tag, address, &place)) &&
-       !end_block(ledger, place, TH_END_OVERWRITTEN, origin->time_ns)))
+       !overwrite(ledger, place, origin->time_ns)))
     return false;
   uint32_t index = th_block_insert(&ledger->map, list, origin->tag);
   th_block *block = th_block_at(&ledger->map, index);
@@ -116,7 +121,7 @@ static bool birth(th_ledger *ledger, const origin *origin, uint64_t handle, uint
 }
 
 /* Ends the block at the address, which another heap may own, if there is one. */
-static bool release(th_ledger *ledger, const origin *origin, uint32_t tag, uint64_t handle,
+TH_INLINE bool release(th_ledger *ledger, const origin *origin, uint32_t tag, uint64_t handle,
                        uint64_t address, th_block_end end) {
   th_block_place place;
   if (!find(ledger, origin->instance, tag, address, &place)) {
@@ -135,8 +140,20 @@ static th_block *block_at(const th_ledger *ledger, uint32_t instance, uint64_t a
   return th_block_at(&ledger->map, th_block_in(place));
 }
 
-static bool reallocate(th_ledger *ledger, const origin *origin, uint64_t handle, uint64_t new_at,
-                       uint64_t old_at, uint64_t size, uint64_t old_size) {
+/* The same two, for events that are rare. */
+static TH_NOINLINE bool birth_apart(th_ledger *ledger, const origin *origin, uint64_t handle,
+                                    uint64_t address, uint64_t size, bool adopted) {
+  return birth(ledger, origin, handle, address, size, adopted);
+}
+static TH_NOINLINE bool release_apart(th_ledger *ledger, const origin *origin, uint64_t handle,
+                                      uint64_t address) {
+  uint32_t tag = th_block_tag(&ledger->map, origin->instance, address);
+  return release(ledger, origin, tag, handle, address, TH_END_REALLOC);
+}
+
+static TH_NOINLINE bool reallocate(th_ledger *ledger, const origin *origin, uint64_t handle,
+                                   uint64_t new_at, uint64_t old_at, uint64_t size,
+                                   uint64_t old_size) {
   bool do_alloc, do_free;
   th_pairing_realloc(&ledger->owners.threads.items[origin->thread].pairing, new_at, old_at,
                      &do_alloc, &do_free);
@@ -150,18 +167,17 @@ static bool reallocate(th_ledger *ledger, const origin *origin, uint64_t handle,
     th_charge_resize(ledger, old, size, origin->time_ns);
   } else if (in_place) {
     ledger->oddities.adopted_blocks++;
-    if (!birth(ledger, origin, handle, new_at, size, true))
+    if (!birth_apart(ledger, origin, handle, new_at, size, true))
       return false;
   }
   if (do_free) {
     ledger->oddities.realloc_repairs++;
-    uint32_t tag = th_block_tag(&ledger->map, origin->instance, old_at);
-    if (!release(ledger, origin, tag, handle, old_at, TH_END_REALLOC))
+    if (!release_apart(ledger, origin, handle, old_at))
       return false;
   }
   if (do_alloc) {
     ledger->oddities.realloc_repairs++;
-    if (!birth(ledger, origin, handle, new_at, size, false))
+    if (!birth_apart(ledger, origin, handle, new_at, size, false))
       return false;
   }
   /* Under a filter a reallocation belongs to the block it made, changed or failed to change. */
@@ -278,36 +294,47 @@ TH_INLINE void load_sites(const th_ledger *ledger, const row_work *work, size_t 
   }
 }
 
+TH_INLINE origin origin_of(const th_ledger *ledger, const th_heap_columns *columns,
+                           const row_work *work) {
+  return (origin){.time_ns = columns->time_ns[work->row],
+                  .stack_id = columns->stack_id[work->row],
+                  .thread = work->thread,
+                  .instance = ledger->owners.threads.items[work->thread].instance,
+                  .tag = work->tag};
+}
+
+/* ReAlloc, Create, Destroy. */
+static TH_NOINLINE bool enter_rare(th_ledger *ledger, const th_heap_columns *columns,
+                                   const row_work *work) {
+  origin origin = origin_of(ledger, columns, work);
+  size_t row = work->row;
+  if (columns->kind[row] != TH_HEAP_REALLOC)
+    return create_or_destroy(ledger, &origin, columns->heap[row],
+                             columns->kind[row] == TH_HEAP_CREATE);
+  ledger->oddities.stack_wanted++;
+  ledger->oddities.stack_seen += origin.stack_id != TH_NO_STACK;
+  return reallocate(ledger, &origin, columns->heap[row], columns->address[row],
+                    columns->old_address[row], columns->size[row], columns->old_size[row]);
+}
+
 /* Last round: what the event does. */
 TH_INLINE bool enter(th_ledger *ledger, const th_heap_columns *columns, const row_work *work) {
   size_t row = work->row;
-  th_heap_thread *thread = &ledger->owners.threads.items[work->thread];
-  origin origin = {.time_ns = columns->time_ns[row],
-                   .stack_id = columns->stack_id[row],
-                   .thread = work->thread,
-                   .instance = thread->instance,
-                   .tag = work->tag};
+  origin origin = origin_of(ledger, columns, work);
   if (TH_UNLIKELY(origin.time_ns >= ledger->next_ns))
     th_charge_pass_time(ledger, origin.time_ns);
-  uint64_t heap = columns->heap[row];
-  uint64_t address = columns->address[row];
-  switch (columns->kind[row]) {
-  case TH_HEAP_ALLOC:
-    ledger->oddities.stack_wanted++;
-    ledger->oddities.stack_seen += origin.stack_id != TH_NO_STACK;
-    return !address || th_pairing_alloc(&thread->pairing, address) ||
-           birth(ledger, &origin, heap, address, columns->size[row], false);
-  case TH_HEAP_FREE:
-    return !address || th_pairing_free(&thread->pairing, address) ||
+  uint8_t kind = columns->kind[row];
+  if (TH_UNLIKELY(kind != TH_HEAP_ALLOC && kind != TH_HEAP_FREE))
+    return enter_rare(ledger, columns, work);
+  th_pairing *pairing = &ledger->owners.threads.items[work->thread].pairing;
+  uint64_t heap = columns->heap[row], address = columns->address[row];
+  if (kind == TH_HEAP_FREE)
+    return !address || th_pairing_free(pairing, address) ||
            release(ledger, &origin, origin.tag, heap, address, TH_END_FREE);
-  case TH_HEAP_REALLOC:
-    ledger->oddities.stack_wanted++;
-    ledger->oddities.stack_seen += origin.stack_id != TH_NO_STACK;
-    return reallocate(ledger, &origin, heap, address, columns->old_address[row],
-                      columns->size[row], columns->old_size[row]);
-  default: /* Create, Destroy */
-    return create_or_destroy(ledger, &origin, heap, columns->kind[row] == TH_HEAP_CREATE);
-  }
+  ledger->oddities.stack_wanted++;
+  ledger->oddities.stack_seen += origin.stack_id != TH_NO_STACK;
+  return !address || th_pairing_alloc(pairing, address) ||
+         birth(ledger, &origin, heap, address, columns->size[row], false);
 }
 
 th_status th_ledger_add(th_ledger *ledger, const th_heap_columns *columns, size_t first,
