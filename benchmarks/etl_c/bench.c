@@ -82,7 +82,7 @@ static void line(const char *name, made_shape shape, unsigned rounds) {
 }
 
 static void packed_lines(size_t bytes, unsigned rounds) {
-  made_trace made = make_trace((made_shape){bytes, 8, 1, 65536, 0, 1});
+  made_trace made = make_trace((made_shape){bytes, 8, 1, 65536, 0, 1, 0});
   size_t expanded = 0;
   for (const uint8_t *at = made.bytes; at < made.bytes + made.size; at += *(const uint32_t *)at)
     expanded += ((const uint32_t *)at)[1];
@@ -109,14 +109,15 @@ static const struct {
   const char *name;
   made_shape shape;
 } lines[] = {
-    {"1 processor", {0, 1, 1, 65536, 0, 0}},
-    {"1 processor, 2,000 stacks", {0, 1, 1, 65536, 2000, 0}},
-    {"1 processor, 20,000 stacks", {0, 1, 1, 65536, 20000, 0}},
-    {"8 processors", {0, 8, 1, 65536, 0, 0}},
-    {"8 processors, 16 events at a time", {0, 8, 16, 65536, 0, 0}},
-    {"8 processors, 2,000 stacks", {0, 8, 1, 65536, 2000, 0}},
-    {"8 processors, 20,000 stacks", {0, 8, 1, 65536, 20000, 0}},
-    {"64 processors", {0, 64, 1, 65536, 0, 0}},
+    {"1 processor", {0, 1, 1, 65536, 0, 0, 0}},
+    {"1 processor, 1 M events/s", {0, 1, 1, 65536, 0, 0, 1000}},
+    {"1 processor, 2,000 stacks", {0, 1, 1, 65536, 2000, 0, 0}},
+    {"1 processor, 20,000 stacks", {0, 1, 1, 65536, 20000, 0, 0}},
+    {"8 processors", {0, 8, 1, 65536, 0, 0, 0}},
+    {"8 processors, 16 events at a time", {0, 8, 16, 65536, 0, 0, 0}},
+    {"8 processors, 2,000 stacks", {0, 8, 1, 65536, 2000, 0, 0}},
+    {"8 processors, 20,000 stacks", {0, 8, 1, 65536, 20000, 0, 0}},
+    {"64 processors", {0, 64, 1, 65536, 0, 0, 0}},
 };
 
 int main(int argc, char **argv) {

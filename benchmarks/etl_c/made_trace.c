@@ -189,7 +189,7 @@ made_trace make_trace(made_shape shape) {
     exit(9);
   first_buffer(&made, shape.packed);
   uint64_t time = 2000, address = 0x20000000;
-  uint32_t cpu = 0;
+  uint32_t cpu = 0, spread = 2 * 10000 / (shape.rate ? shape.rate : 250) - 1;
   while (made.size < shape.bytes) {
     if (draw() % shape.burst == 0)
       cpu = (uint32_t)(draw() % shape.cpus);
@@ -197,8 +197,7 @@ made_trace make_trace(made_shape shape) {
     if (to->used + 128 + 64 + 8 * MADE_FRAMES > shape.buffer)
       flush(&made, to, cpu, shape.buffer, shape.packed);
     uint8_t *at = to->bytes + to->used;
-    /* A million events a second. No two at once: one order is the only one. */
-    time += 1 + draw() % 19;
+    time += 1 + draw() % spread; /* no two at once: one order is the only one */
     uint32_t size;
     int allocates = draw() & 1;
     if (allocates) {

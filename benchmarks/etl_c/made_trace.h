@@ -15,6 +15,7 @@ typedef struct made_shape {
   uint32_t buffer; /* bytes */
   uint32_t stacks; /* different ones, behind every allocation; 0: none */
   int packed;      /* with XPRESS */
+  unsigned rate;   /* heap events a second, thousands; 0: 250 */
 } made_shape;
 
 typedef struct made_trace {

@@ -6,26 +6,34 @@
 /* How many rows before a stack its event is looked for. */
 #define CLOSE 16
 
-/* Writes a row but for time and processor. False: the ids are none. */
-TH_INLINE bool put_row(const th_heap_chunk *chunk, size_t row, const uint8_t *at, size_t alloc) {
+/* Writes a row but for its processor; `raw` is a time that can be multiplied. False: the ids are
+   none. */
+TH_INLINE bool put_row(const th_heap_chunk *chunk, size_t row, const uint8_t *at, size_t alloc,
+                       const th_row_clock *times, int64_t raw) {
   uint64_t ids = th_load_u64(at + TH_SYSTEM_TID);
   uint32_t tid = (uint32_t)ids, pid = (uint32_t)(ids >> 32);
   if (TH_UNLIKELY(tid == TH_NO_ID || pid == TH_NO_ID))
     return false;
   const uint8_t *rest = at + 8 * alloc;
+  chunk->time[row] = th_row_time_within(times, raw);
+  chunk->tid[row] = tid;
+  chunk->pid[row] = pid;
   chunk->heap[row] = th_load_u64(at + HEAD);
   chunk->size[row] = th_load_u64(at + HEAD + 8) & (0 - (uint64_t)alloc);
   chunk->address[row] = th_load_u64(rest + HEAD + 8);
   chunk->source[row] = th_load_u32(rest + HEAD + 16);
-  chunk->tid[row] = tid;
-  chunk->pid[row] = pid;
   chunk->kind[row] = (uint8_t)(TH_HEAP_FREE - (TH_HEAP_FREE - TH_HEAP_ALLOC) * alloc);
   return true;
 }
 
+/* Rows go on from this raw time, or a later one. */
+TH_INLINE int64_t earliest(const th_heap_chunk *chunk, const th_row_clock *times) {
+  return chunk->last_raw > times->low ? chunk->last_raw : times->low;
+}
+
 /* Notes what was taken: rows from `chunk->count` on to `end`. */
 static th_heap_filled note_rows(th_stack_join *join, th_heap_chunk *chunk, size_t end,
-                                size_t allocs, size_t stacks) {
+                                size_t allocs, size_t stacks, int64_t last_raw) {
   size_t first = chunk->count, rows = end - first;
   join->seen += stacks;
   join->joined += stacks;
@@ -34,6 +42,7 @@ static th_heap_filled note_rows(th_stack_join *join, th_heap_chunk *chunk, size_
     if (chunk->time[first] < chunk->min_time)
       chunk->min_time = chunk->time[first];
     chunk->max_time = chunk->time[end - 1];
+    chunk->last_raw = last_raw;
     chunk->kinds |= (unsigned)(allocs != 0) << TH_HEAP_ALLOC |
                     (unsigned)(allocs != rows) << TH_HEAP_FREE;
     chunk->count = end;
@@ -84,11 +93,14 @@ static bool settle_all(th_stack_join *join, th_heap_chunk *chunk, later_stacks *
    it is not that simple: the row is not close, or the stack is a part. */
 TH_INLINE size_t find_row(const th_stack_join *join, const th_heap_chunk *chunk, size_t end,
                           const uint8_t *at, size_t count, int64_t now) {
-  int64_t time = (int64_t)th_load_u64(at + TH_PLAIN_STACK_EVENT);
+  const th_row_clock *times = &join->queue->times;
+  int64_t raw = (int64_t)th_load_u64(at + TH_PLAIN_STACK_EVENT);
+  int64_t time = th_row_time_within(times, raw);
   uint64_t ids = th_load_u64(at + TH_PLAIN_STACK_IDS);
   size_t row = end, first = end < CLOSE ? 0 : end - CLOSE;
   /* One that ends in the kernel, or in nothing, is a part. */
-  if (TH_UNLIKELY(join->waits.count || !count || !chunk->sorted ||
+  if (TH_UNLIKELY(join->waits.count || !count || !chunk->sorted || raw < times->low ||
+                  raw >= times->high ||
                   (int64_t)th_load_u64(at + TH_PLAIN_STACK_FRAMES + 8 * count - 8) <= 0))
     return end;
   do
@@ -96,7 +108,7 @@ TH_INLINE size_t find_row(const th_stack_join *join, const th_heap_chunk *chunk,
       return end;
   while (chunk->time[row] != time || chunk->pid[row] != (uint32_t)ids ||
          chunk->tid[row] != (uint32_t)(ids >> 32));
-  return (uint64_t)now - (uint64_t)time > (uint64_t)join->limit ? end : row;
+  return (uint64_t)now - (uint64_t)raw > (uint64_t)join->limit ? end : row;
 }
 
 /* Takes a stack of `size` bytes at `at`. *taken is false when it is for the slower way. */
@@ -127,16 +139,17 @@ bool th_heap_fill(th_stack_join *join, th_heap_refs *refs, size_t count, th_heap
   size_t row = chunk->count, limit = chunk->limit, allocs = 0, stacks = 0;
   const th_event_ref *ref = refs->refs + refs->at;
   const th_event_ref *end = count < refs->count - refs->at ? ref + count : refs->refs + refs->count;
-  int64_t time = chunk->max_time;
+  const th_row_clock times = join->queue->times;
+  int64_t time = earliest(chunk, &times);
   later_stacks later = {.first = 0};
   bool done = true, taken;
   for (; ref < end && row < limit && ref->time >= time; ref++) {
     size_t alloc = ref->plain & 1;
     if (TH_LIKELY(ref->plain & TH_IS_PLAIN_FREE)) {
-      if (!put_row(chunk, row, ref->at, alloc))
+      if (!put_row(chunk, row, ref->at, alloc, &times, ref->time))
         break;
-      chunk->cpu[row] = refs->cpus[ref->leaf];
-      chunk->time[row++] = time = ref->time;
+      chunk->cpu[row++] = refs->cpus[ref->leaf];
+      time = ref->time;
       allocs += alloc;
       continue;
     }
@@ -149,7 +162,7 @@ bool th_heap_fill(th_stack_join *join, th_heap_refs *refs, size_t count, th_heap
   }
   done = done && settle_all(join, chunk, &later);
   refs->at = (size_t)(ref - refs->refs);
-  *filled = note_rows(join, chunk, row, allocs, stacks);
+  *filled = note_rows(join, chunk, row, allocs, stacks, time);
   return done;
 }
 
@@ -169,34 +182,44 @@ bool th_heap_fill_span(th_stack_join *join, th_stream_span *span, size_t count, 
   th_stack_ref before[CLOSE];
   const uint8_t *bytes = span->bytes;
   ptrdiff_t at = (ptrdiff_t)span->at, end = (ptrdiff_t)span->end;
-  int64_t time = chunk->max_time > span->latest ? chunk->max_time : span->latest;
+  const th_row_clock times = join->queue->times;
+  int64_t time = earliest(chunk, &times);
+  time = span->latest > time ? span->latest : time;
   later_stacks later = {.first = 0};
   bool done = true, taken;
   memcpy(before, chunk->stack + begin - close, close * sizeof *before);
   while (row < last && at <= end - TH_PLAIN_ALLOC_SIZE) {
-    uint64_t start = th_load_u64(bytes + at);
-    uint32_t alloc = th_plain_is_alloc(start);
-    if (TH_LIKELY(th_is_plain(start, alloc))) {
-      int64_t now = (int64_t)th_load_u64(bytes + at + TH_SYSTEM_TIME);
-      if (TH_UNLIKELY(now < time || now >= limit)) {
-        span->backward = now < time && at != (ptrdiff_t)span->at;
+    uint64_t start;
+    int64_t now;
+    ptrdiff_t from = at;
+    size_t first = row;
+    for (;;) {
+      start = th_load_u64(bytes + at);
+      uint32_t alloc = th_plain_is_alloc(start);
+      now = (int64_t)th_load_u64(bytes + at + TH_SYSTEM_TIME);
+      if (!th_is_plain(start, alloc) || now < time || now >= limit ||
+          !put_row(chunk, row, bytes + at, alloc, &times, now))
         break;
-      }
-      if (!put_row(chunk, row, bytes + at, alloc))
-        break;
-      chunk->time[row++] = time = now;
-      allocs += alloc;
+      time = now;
       at += th_plain_step(alloc);
-      continue;
+      if (++row == last || at > end - TH_PLAIN_ALLOC_SIZE)
+        break;
     }
+    allocs += ((size_t)(at - from) - (row - first) * th_plain_step(0)) / 8;
+    if (row == last || at > end - TH_PLAIN_ALLOC_SIZE)
+      break;
     uint32_t size = (uint32_t)(start >> 32) & 0xffff;
-    int64_t now = (int64_t)th_load_u64(bytes + at + TH_PERFINFO_TIME);
-    if (!th_is_plain_stack(start) || size <= TH_PLAIN_STACK_FRAMES || (ptrdiff_t)size > end - at)
+    if (th_is_plain_stack(start))
+      now = (int64_t)th_load_u64(bytes + at + TH_PERFINFO_TIME);
+    else if (!th_is_plain(start, th_plain_is_alloc(start)))
       break;
-    if (TH_UNLIKELY(now < time || now >= limit)) {
-      span->backward = now < time && at != (ptrdiff_t)span->at;
+    if (TH_UNLIKELY(now < time)) {
+      span->backward = at != (ptrdiff_t)span->at;
       break;
     }
+    if (TH_UNLIKELY(!th_is_plain_stack(start) || now >= limit || size <= TH_PLAIN_STACK_FRAMES ||
+                    (ptrdiff_t)size > end - at))
+      break;
     done = take_stack(join, chunk, &later, row, bytes + at, size, now, &taken);
     if (!done || !taken)
       break;
@@ -215,6 +238,6 @@ bool th_heap_fill_span(th_stack_join *join, th_stream_span *span, size_t count, 
     chunk->cpu[i] = span->cpu;
   span->at = (size_t)at;
   span->latest = time;
-  *filled = note_rows(join, chunk, row, allocs, stacks);
+  *filled = note_rows(join, chunk, row, allocs, stacks, time);
   return done;
 }

@@ -82,6 +82,7 @@ static bool make_chunk(th_heap_queue *queue, th_heap_chunk *chunk) {
       .limit = TH_HEAP_BATCH_ROWS,
       .min_time = INT64_MAX,
       .max_time = INT64_MIN,
+      .last_raw = INT64_MIN,
       .sorted = true,
   };
   memset(chunk->stack, 0xff, rows->capacity * sizeof *chunk->stack); /* TH_NO_STACK_REF */
@@ -119,8 +120,8 @@ bool th_heap_queue_mark(th_heap_queue *queue, th_process_mark_kind kind, uint32_
 }
 
 static bool is_settled(const th_heap_queue *queue, const th_heap_chunk *chunk, int64_t now) {
-  return now > chunk->max_time &&
-         (uint64_t)now - (uint64_t)chunk->max_time > (uint64_t)queue->window;
+  return now > chunk->last_raw &&
+         (uint64_t)now - (uint64_t)chunk->last_raw > (uint64_t)queue->window;
 }
 
 void th_heap_queue_cut(th_heap_queue *queue) {
@@ -226,18 +227,9 @@ static bool mark_values(th_heap_chunk *chunk, bool all_stacks) {
   return true;
 }
 
-/* Most clocks tick in whole nanoseconds (10 MHz): then a multiplication does it. */
 static void convert_times(th_heap_chunk *chunk, const th_clock *clock) {
-  uint64_t factor = clock->numerator / clock->denominator;
-  bool whole = factor && clock->numerator % clock->denominator == 0;
-  int64_t limit = whole ? (int64_t)(INT64_MAX / factor) : 0, zero = clock->zero;
-  if (chunk->count && zero >= 0 && chunk->min_time >= 0 && chunk->max_time - zero < limit &&
-      zero - chunk->min_time < limit)
-    for (size_t row = 0; row < chunk->count; row++)
-      chunk->time[row] = (chunk->time[row] - zero) * (int64_t)factor;
-  else
-    for (size_t row = 0; row < chunk->count; row++)
-      chunk->time[row] = th_clock_ns(clock, chunk->time[row]);
+  for (size_t row = 0; row < chunk->count; row++)
+    chunk->time[row] = th_clock_ns(clock, chunk->time[row]);
 }
 
 static bool number_stacks(th_heap_chunk *chunk, th_stack_table *stacks, bool *all,
@@ -260,15 +252,16 @@ static bool number_stacks(th_heap_chunk *chunk, th_stack_table *stacks, bool *al
   return true;
 }
 
-bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end, const th_clock *clock,
-                        th_stack_table *stacks, th_heap_batch *batch) {
+bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end, th_stack_table *stacks,
+                        th_heap_batch *batch) {
   th_heap_chunk *chunk = &queue->chunks[queue->first];
   bool all_stacks;
   if (!number_stacks(chunk, stacks, &all_stacks, &queue->with_stack))
     return false;
   if (!mark_values(chunk, all_stacks))
     return false;
-  convert_times(chunk, clock);
+  if (!queue->times.whole)
+    convert_times(chunk, queue->times.clock);
   if (!at_end && !is_settled(queue, chunk, now))
     queue->forced += chunk->count;
   chunk->batch.rows->count = chunk->count;

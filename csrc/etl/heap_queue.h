@@ -6,8 +6,8 @@
 #ifndef TH_ETL_HEAP_QUEUE_H
 #define TH_ETL_HEAP_QUEUE_H
 
-#include "etl/clock.h"
 #include "etl/heap_batch.h"
+#include "etl/row_clock.h"
 #include "etl/stack_table.h"
 
 #define TH_HEAP_BATCH_ROWS 16384
@@ -15,15 +15,16 @@
 
 typedef struct th_heap_chunk {
   th_heap_batch batch;
-  /* Columns of batch.rows; `time` holds raw time and `stack` th_stack_refs until the chunk leaves.
-     No row has one to begin with. */
+  /* Columns of batch.rows; `time` holds row time (row_clock.h) and `stack` th_stack_refs until the
+     chunk leaves. No row has a stack to begin with. */
   int64_t *time;
   uint64_t *heap, *address, *size, *old_address, *old_size;
   uint32_t *pid, *tid, *source, *stack;
   uint16_t *cpu;
   uint8_t *kind;
   size_t count, limit;        /* no more than `limit` rows are added */
-  int64_t min_time, max_time; /* raw */
+  int64_t min_time, max_time; /* row times */
+  int64_t last_raw;           /* the greatest raw time */
   uint32_t kinds;             /* bit by kind that occurs in the rows */
   bool sorted;
   bool stacked; /* a row has a stack */
@@ -44,6 +45,7 @@ typedef struct th_heap_queue {
   th_heap_chunk chunks[TH_HEAP_QUEUE_BATCHES]; /* a ring */
   size_t first, count;
   uint64_t first_number; /* of the oldest chunk, counted from the start of the trace */
+  th_row_clock times;    /* how rows have their times */
   int64_t window;        /* raw time for which a chunk waits behind its last row, at least */
   uint64_t forced;       /* rows that left before that, to keep memory bounded */
   uint64_t with_stack;   /* alloc and realloc rows that left with a stack */
@@ -83,8 +85,7 @@ void th_heap_queue_cut(th_heap_queue *queue);
 bool th_heap_queue_ready(const th_heap_queue *queue, int64_t now, bool at_end);
 /* Takes the oldest chunk out, complete. False: no memory, and then the queue is of no more use. */
 TH_NODISCARD bool th_heap_queue_take(th_heap_queue *queue, int64_t now, bool at_end,
-                                     const th_clock *clock, th_stack_table *stacks,
-                                     th_heap_batch *batch);
+                                     th_stack_table *stacks, th_heap_batch *batch);
 void th_heap_queue_free(th_heap_queue *queue);
 
 /* What differs from the common case: no ids, no handle. */
@@ -100,7 +101,7 @@ TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, th_heap_head
   if (TH_UNLIKELY(header.pid == TH_NO_ID || header.tid == TH_NO_ID || no_handle) &&
       !th_heap_chunk_mark_missing(chunk, header, no_handle))
     return false;
-  chunk->time[row] = header.time;
+  int64_t time = chunk->time[row] = th_row_time(&queue->times, header.time);
   chunk->heap[row] = payload.heap;
   chunk->address[row] = payload.address;
   chunk->size[row] = payload.size;
@@ -114,12 +115,14 @@ TH_INLINE TH_NODISCARD bool th_heap_queue_add(th_heap_queue *queue, th_heap_head
     chunk->old_address[row] = payload.old_address;
     chunk->old_size[row] = payload.old_size;
   }
-  if (TH_UNLIKELY(header.time < chunk->max_time))
+  if (TH_UNLIKELY(header.time < chunk->last_raw)) {
     chunk->sorted = false;
-  else
-    chunk->max_time = header.time;
-  if (TH_UNLIKELY(header.time < chunk->min_time))
-    chunk->min_time = header.time;
+  } else {
+    chunk->last_raw = header.time;
+    chunk->max_time = time;
+  }
+  if (TH_UNLIKELY(time < chunk->min_time))
+    chunk->min_time = time;
   chunk->count = row + 1;
   if (TH_UNLIKELY(row + 1 == chunk->limit))
     queue->open = NULL;

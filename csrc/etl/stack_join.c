@@ -36,11 +36,12 @@ static size_t rows_up_to(const th_heap_chunk *chunk, int64_t time) {
   return low;
 }
 
-/* The latest event of the time, process and thread; else the latest of that time without a thread,
+/* The latest event of the (raw) time, process and thread; else the latest of that time without a thread,
    of the same processor if there is one. */
-static th_row_place find_row(const th_stack_join *join, int64_t time, uint32_t pid, uint32_t tid,
+static th_row_place find_row(const th_stack_join *join, int64_t raw, uint32_t pid, uint32_t tid,
                              uint16_t cpu) {
   th_heap_queue *queue = join->queue;
+  int64_t time = th_row_time(&queue->times, raw);
   th_row_place same_cpu = {0}, any_cpu = {0};
   size_t looked = 0;
   for (size_t back = queue->count; back-- > 0;) {
@@ -135,7 +136,7 @@ static bool add_wait(th_stack_join *join, const th_part *part, const th_row_plac
   }
   th_stack_wait wait = {.chunk = own->number,
                         .row = own->row,
-                        .time = own->chunk->time[own->row],
+                        .time = part->event->time,
                         .pid = part->event->pid,
                         .tid = part->event->tid};
   return th_vec_push(&join->waits, wait);

@@ -57,6 +57,7 @@ static int64_t ticks_of(const th_clock *clock, uint64_t ns) {
 static void begin(th_trace *trace, const th_logfile *logfile) {
   th_clock_init(&trace->clock, logfile);
   trace->processes.texts = trace->modules.texts = trace->texts;
+  trace->queue.times = th_row_clock_of(&trace->clock);
   trace->queue.window = ticks_of(&trace->clock, WINDOW_NS);
   trace->join.limit = ticks_of(&trace->clock, LIMIT_NS);
   trace->join.queue = &trace->queue;
@@ -306,12 +307,18 @@ TH_INLINE void note_plain(th_trace *trace, th_heap_filled filled, int64_t time) 
   trace->counts.events_by_hook[0x1820] += filled.stacks;
 }
 
+/* Plain events are taken up to here: no note comes between, and their times can be multiplied. */
+TH_INLINE int64_t plain_limit(const th_trace *trace) {
+  int64_t high = trace->queue.times.high;
+  return trace->next_note < high ? trace->next_note : high;
+}
+
 /* The plain events that are next among the references, up to `events`; *taken: how many. */
 static bool take_plain_refs(th_trace *trace, size_t events, size_t *taken) {
   th_heap_refs *refs = &trace->refs;
   th_heap_filled filled;
   *taken = 0;
-  if (!trace->queue.open || refs->refs[refs->count - 1].time >= trace->next_note)
+  if (!trace->queue.open || refs->refs[refs->count - 1].time >= plain_limit(trace))
     return true;
   bool done = th_heap_fill(&trace->join, refs, events, &filled);
   *taken = filled.rows + filled.stacks;
@@ -333,7 +340,7 @@ static th_status take_plain_span(th_trace *trace, size_t events, size_t *taken,
   th_status status = th_stream_span_next(stream, &span, &some, failure);
   if (status != TH_OK || !some)
     return status;
-  bool done = th_heap_fill_span(&trace->join, &span, events, trace->next_note, &filled);
+  bool done = th_heap_fill_span(&trace->join, &span, events, plain_limit(trace), &filled);
   th_stream_span_taken(stream, &span, filled.rows, filled.stacks);
   *taken = filled.rows + filled.stacks;
   if (*taken)
@@ -426,8 +433,7 @@ static bool finish(th_trace *trace) {
 th_status th_trace_take(th_trace *trace, th_heap_batch *batch, bool *taken, th_failure *failure) {
   bool ready = th_heap_queue_ready(&trace->queue, trace->now, trace->ended);
   if (ready) {
-    if (!th_heap_queue_take(&trace->queue, trace->now, trace->ended, &trace->clock,
-                            &trace->stacks, batch))
+    if (!th_heap_queue_take(&trace->queue, trace->now, trace->ended, &trace->stacks, batch))
       return th_fail_memory(failure);
     trace->counts.with_stack = trace->queue.with_stack;
   } else if (trace->ended && !trace->final && !finish(trace)) {
