@@ -17,15 +17,26 @@ from tracecompare import compare
 ODDITIES = ("realloc", "tail", "no_ids", "wow64", "twice", "late", "kernel", "zeros", "unmatched")
 
 
-def plain(seed: int, count: int, cpus: int, every: int, odd: tuple[str, ...] = ODDITIES) -> Trace:
-    """A trace of `count` heap events; about one in `every` comes with something unusual."""
+def plain(
+    seed: int,
+    count: int,
+    cpus: int,
+    every: int,
+    odd: tuple[str, ...] = ODDITIES,
+    burst: int = 1,
+) -> Trace:
+    """A trace of `count` heap events; about one in `every` comes with something unusual.
+
+    `burst`: so many events of one processor in a row, in the middle.
+    """
     rng = random.Random(seed)
     trace = Trace(cpus=cpus, buffer_size=rng.choice([0x1000, 0x10000]))
     now = trace.t0
     stacks = [tuple(rng.randrange(1, 1 << 47) for _ in range(rng.randint(1, 20))) for _ in range(9)]
+    cpu = 0
     for _ in range(count):
-        now += rng.choice([1, 2, 3, 50])
-        cpu = rng.randrange(cpus)
+        now += rng.choice([0, 1, 2, 3, 50]) if burst > 1 else rng.choice([1, 2, 3, 50])
+        cpu = rng.randrange(cpus) if rng.randrange(burst) == 0 else cpu
         pid, tid = 4 * rng.randint(1, 2), 4 * rng.randint(10 + 3 * cpu, 12 + 3 * cpu)
         what = rng.choice(odd) if odd and rng.randrange(every) == 0 else ""
         ids, address = (now, cpu, pid, tid, 0x10000), rng.getrandbits(40)
@@ -69,6 +80,12 @@ def plain(seed: int, count: int, cpus: int, every: int, odd: tuple[str, ...] = O
 def test_interrupted_runs(cpus: int, every: int, packed: str | None) -> None:
     for seed in range(3):
         compare(plain(seed, 1500, cpus, every).to_bytes(compression=packed))
+
+
+@pytest.mark.parametrize("every", [40, 1000])
+def test_many_of_one_processor_in_a_row(every: int) -> None:
+    for seed in range(3):
+        compare(plain(seed, 2500, 4, every, burst=30).to_bytes())
 
 
 @pytest.mark.parametrize("cpus", [1, 3])

@@ -247,13 +247,29 @@ th_status th_lanes_ready(th_lanes *lanes, bool few, th_failure *failure) {
   return TH_OK;
 }
 
-const th_run *th_lanes_alone(const th_lanes *lanes) {
-  if (lanes->leaves.count != 1 || lanes->started < lanes->index.lanes.count ||
-      lanes->unfilled != TH_NO_LANE)
-    return NULL;
-  const th_run *run = lanes->leaves.items[0];
-  return run->backward || run->careful || run->sorted || lanes->lanes[run->lane].windowed ? NULL
-                                                                                          : run;
+/* Time of the next event. */
+static int64_t next_time(const th_run *run) { return run->events.items[run->at].time; }
+
+const th_run *th_lanes_first(const th_lanes *lanes, size_t *leaf, int64_t *limit) {
+  th_run *const *runs = lanes->leaves.items;
+  size_t count = lanes->leaves.count, first = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (runs[i]->backward || runs[i]->careful || runs[i]->sorted ||
+        lanes->lanes[runs[i]->lane].windowed)
+      return NULL;
+    if (next_time(runs[i]) < next_time(runs[first]))
+      first = i;
+  }
+  *leaf = first;
+  *limit = INT64_MAX;
+  for (size_t i = 0; i < count; i++) {
+    int64_t time = next_time(runs[i]);
+    /* At equal times the leaf before goes first. */
+    time += i > first && time != INT64_MAX;
+    if (i != first && time < *limit)
+      *limit = time;
+  }
+  return count ? runs[first] : NULL;
 }
 
 void th_lanes_free(th_lanes *lanes) {

@@ -19,7 +19,17 @@ struct th_stream {
   uint16_t *session_name;
   size_t ref, ref_count; /* next and number, for th_stream_next */
   th_slicer slicer;
+  bool in_spans; /* with many runs in the merge */
+  size_t slices, spans, span_events; /* for note_slice and note_span */
 };
+
+/* Spans are worth it when a buffer has more events in turn than the good number, and no longer when
+   less than the bad one; every so many slices that is looked at, and of as many events or spans. */
+#define SPAN_GOOD 8
+#define SPAN_BAD 5
+#define SPAN_LEAVES 32
+#define SLICES_LOOKED 8
+#define LOOK_AT 64
 
 /* --- opening --------------------------------------------------------------------------------- */
 
@@ -105,6 +115,26 @@ th_status th_stream_last_time(const th_stream *stream, int64_t *last, th_failure
 
 /* --- events ---------------------------------------------------------------------------------- */
 
+/* Whether events of one buffer come many at a time shows in the references, and in the spans. */
+static void note_slice(th_stream *stream) {
+  size_t count = stream->slicer.refs.count, changes = 1;
+  const th_event_ref *refs = stream->slicer.refs.items;
+  if (stream->slices++ % SLICES_LOOKED || count < LOOK_AT || stream->lanes.leaves.count > SPAN_LEAVES)
+    return;
+  for (size_t i = 1; i < count; i++)
+    changes += refs[i].leaf != refs[i - 1].leaf;
+  stream->in_spans = count > changes * SPAN_GOOD;
+  stream->spans = stream->span_events = 0;
+}
+
+static void note_span(th_stream *stream, size_t events) {
+  stream->span_events += events;
+  if (++stream->spans < LOOK_AT)
+    return;
+  stream->in_spans = stream->span_events > (size_t)LOOK_AT * SPAN_BAD;
+  stream->spans = stream->span_events = 0;
+}
+
 th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
                          th_failure *failure) {
   th_lanes *lanes = &stream->lanes;
@@ -113,6 +143,7 @@ th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *c
     return status;
   if (!th_slice_next(&stream->slicer, lanes))
     return th_fail_memory(failure);
+  note_slice(stream);
   *refs = stream->slicer.refs.items;
   *count = stream->slicer.refs.count;
   stream->counts.events += *count;
@@ -123,35 +154,41 @@ th_status th_stream_span_next(th_stream *stream, th_stream_span *span, bool *som
                               th_failure *failure) {
   th_lanes *lanes = &stream->lanes;
   *some = false;
-  if (lanes->leaves.count > 1 || lanes->index.lanes.count != 1)
+  if (lanes->index.lanes.count != 1 && !stream->in_spans)
     return TH_OK;
   th_status status = th_lanes_ready(lanes, true, failure);
   if (status != TH_OK)
     return status;
-  const th_run *run = th_lanes_alone(lanes);
+  size_t leaf;
+  int64_t limit;
+  const th_run *run = th_lanes_first(lanes, &leaf, &limit);
   if (!run)
     return TH_OK;
-  bool waits = th_run_waiting(run) != 0;
   *span = (th_stream_span){.bytes = run->buffer.bytes,
-                           .at = waits ? run->events.items[run->at].at : run->rest,
+                           .at = run->events.items[run->at].at,
                            .end = run->end,
                            .latest = run->begun || run->at ? th_run_given(run) : INT64_MIN,
-                           .cpu = lanes->cpus.items[0]};
+                           .limit = limit,
+                           .leaf = leaf,
+                           .cpu = lanes->cpus.items[leaf]};
   *some = true;
   return TH_OK;
 }
 
 void th_stream_span_taken(th_stream *stream, const th_stream_span *span, size_t systems,
                           size_t perfinfos) {
-  th_run *run = stream->lanes.leaves.items[0];
+  th_run *run = stream->lanes.leaves.items[span->leaf];
   th_stream_counts *counts = &stream->counts;
+  size_t events = systems + perfinfos;
   run->careful |= span->backward;
-  if (!(systems + perfinfos))
+  if (stream->in_spans)
+    note_span(stream, events);
+  if (!events)
     return;
-  counts->events += systems + perfinfos;
+  counts->events += events;
   counts->events_by_kind[TH_HEADER_SYSTEM64] += systems;
   counts->events_by_kind[TH_HEADER_PERFINFO64] += perfinfos;
-  th_run_pass(run, span->at, span->latest, systems + perfinfos, counts);
+  th_run_pass(run, span->at, span->latest, events, counts);
 }
 
 bool th_stream_decode(th_stream *stream, const th_event_ref *ref, th_event *event) {

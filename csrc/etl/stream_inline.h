@@ -18,12 +18,15 @@ typedef struct th_event_ref {
    the stream is asked again. Do not mix with th_stream_next. */
 th_status th_stream_refs(th_stream *stream, const th_event_ref **refs, size_t *count,
                          th_failure *failure);
-/* The rest of a buffer that is alone in the merge and in order as far as it was looked at: its
-   bytes are the next events, one behind the other. For whoever knows what they are. */
+/* Bytes of a buffer that are the next events, one behind the other, in order as far as was looked:
+   because it is alone in the merge, or its events come many at a time. For whoever knows what they
+   are. */
 typedef struct th_stream_span {
   const uint8_t *bytes; /* the buffer */
   size_t at, end;       /* the next event and the end of the valid bytes */
   int64_t latest;       /* time of the event before */
+  int64_t limit;        /* from this time on it is not its turn */
+  size_t leaf;
   uint16_t cpu;
   bool backward; /* to be set by whoever meets an event that is earlier than the one before */
 } th_stream_span;

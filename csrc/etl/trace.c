@@ -340,7 +340,9 @@ static th_status take_plain_span(th_trace *trace, size_t events, size_t *taken,
   th_status status = th_stream_span_next(stream, &span, &some, failure);
   if (status != TH_OK || !some)
     return status;
-  bool done = th_heap_fill_span(&trace->join, &span, events, plain_limit(trace), &filled);
+  int64_t limit = plain_limit(trace);
+  bool done = th_heap_fill_span(&trace->join, &span, events,
+                                span.limit < limit ? span.limit : limit, &filled);
   th_stream_span_taken(stream, &span, filled.rows, filled.stacks);
   *taken = filled.rows + filled.stacks;
   if (*taken)
