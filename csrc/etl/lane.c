@@ -5,7 +5,7 @@
 /* Events walked over and waiting, all runs together: what stays in the nearest cache. */
 #define STRETCHES 512
 #define STRETCH_MIN 8
-#define STRETCH_FEW 2
+#define STRETCH_FEW 1
 
 /* How many events of each run are walked over at a time. */
 static size_t stretch_of(const th_lanes *lanes) {
@@ -230,7 +230,7 @@ th_status th_lanes_ready(th_lanes *lanes, bool few, th_failure *failure) {
     lanes->stretch = stretch_of(lanes);
   for (size_t leaf = 0; leaf < lanes->leaves.count;) {
     th_run *run = lanes->leaves.items[leaf];
-    if (!run->done && th_run_waiting(run) < lanes->stretch / 2)
+    if (!run->done && th_run_waiting(run) < (lanes->stretch + 1) / 2)
       th_run_walk(run, lanes->stretch, lanes->counts);
     if (TH_UNLIKELY(run->backward) && (status = sort_run(lanes, run, false, failure)) != TH_OK)
       return status;
@@ -247,29 +247,45 @@ th_status th_lanes_ready(th_lanes *lanes, bool few, th_failure *failure) {
   return TH_OK;
 }
 
-/* Time of the next event. */
-static int64_t next_time(const th_run *run) { return run->events.items[run->at].time; }
-
-const th_run *th_lanes_first(const th_lanes *lanes, size_t *leaf, int64_t *limit) {
-  th_run *const *runs = lanes->leaves.items;
-  size_t count = lanes->leaves.count, first = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (runs[i]->backward || runs[i]->careful || runs[i]->sorted ||
-        lanes->lanes[runs[i]->lane].windowed)
+/* Finds the earliest run and the time of the one behind it; *ready is false when a run has no event
+   waiting, NULL when one must not be taken as it stands. */
+static const th_run *find_first(th_lanes *lanes, size_t *leaf, int64_t *limit, bool *ready) {
+  int64_t best = INT64_MAX, second = INT64_MAX;
+  size_t first = 0, count = lanes->leaves.count;
+  *ready = count && lanes->unfilled == TH_NO_LANE;
+  for (size_t i = 0; i < count && *ready; i++) {
+    th_run *run = lanes->leaves.items[i];
+    if (TH_UNLIKELY(run->at == run->events.count) && !run->done)
+      th_run_walk(run, STRETCH_FEW, lanes->counts);
+    if (TH_UNLIKELY(run->backward || run->careful || run->sorted))
       return NULL;
-    if (next_time(runs[i]) < next_time(runs[first]))
+    *ready = run->at < run->events.count;
+    int64_t time = *ready ? run->events.items[run->at].time : 0;
+    if (!i || time < best) {
+      second = i ? best : INT64_MAX;
+      best = time;
       first = i;
+    } else if (time < second) {
+      second = time;
+    }
   }
+  /* At equal times the leaf before goes first, which is this one. */
+  *limit = second > best || best == INT64_MAX ? second : best + 1;
   *leaf = first;
-  *limit = INT64_MAX;
-  for (size_t i = 0; i < count; i++) {
-    int64_t time = next_time(runs[i]);
-    /* At equal times the leaf before goes first. */
-    time += i > first && time != INT64_MAX;
-    if (i != first && time < *limit)
-      *limit = time;
-  }
-  return count ? runs[first] : NULL;
+  return count ? lanes->leaves.items[first] : NULL;
+}
+
+th_status th_lanes_first(th_lanes *lanes, const th_run **run, size_t *leaf, int64_t *limit,
+                         th_failure *failure) {
+  bool ready = false;
+  if (lanes->started == lanes->index.lanes.count)
+    *run = find_first(lanes, leaf, limit, &ready);
+  if (ready)
+    return TH_OK;
+  th_status status = th_lanes_ready(lanes, true, failure);
+  if (status == TH_OK)
+    *run = find_first(lanes, leaf, limit, &ready);
+  return status;
 }
 
 void th_lanes_free(th_lanes *lanes) {

@@ -66,9 +66,10 @@ th_status th_lanes_ready(th_lanes *lanes, bool few, th_failure *failure);
 TH_INLINE bool th_lanes_has_more(const th_lanes *lanes, const th_run *run) {
   return lanes->lanes[run->lane].next_entry != TH_NO_ENTRY;
 }
-/* The run with the next event, when all can be taken as they stand; its events before `*limit` come
-   before those of every other. NULL: some cannot. All must have events waiting. */
-const th_run *th_lanes_first(const th_lanes *lanes, size_t *leaf, int64_t *limit);
+/* The run with the next event, when all can be taken as they stand: its events before `*limit` come
+   before those of every other. *run is NULL when some cannot, or all are through. */
+th_status th_lanes_first(th_lanes *lanes, const th_run **run, size_t *leaf, int64_t *limit,
+                         th_failure *failure);
 void th_lanes_free(th_lanes *lanes);
 
 #endif

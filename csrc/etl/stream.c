@@ -156,14 +156,12 @@ th_status th_stream_span_next(th_stream *stream, th_stream_span *span, bool *som
   *some = false;
   if (lanes->index.lanes.count != 1 && !stream->in_spans)
     return TH_OK;
-  th_status status = th_lanes_ready(lanes, true, failure);
-  if (status != TH_OK)
-    return status;
   size_t leaf;
   int64_t limit;
-  const th_run *run = th_lanes_first(lanes, &leaf, &limit);
-  if (!run)
-    return TH_OK;
+  const th_run *run = NULL;
+  th_status status = th_lanes_first(lanes, &run, &leaf, &limit, failure);
+  if (status != TH_OK || !run)
+    return status;
   *span = (th_stream_span){.bytes = run->buffer.bytes,
                            .at = run->events.items[run->at].at,
                            .end = run->end,
