@@ -119,7 +119,8 @@ th_status th_stream_last_time(const th_stream *stream, int64_t *last, th_failure
 static void note_slice(th_stream *stream) {
   size_t count = stream->slicer.refs.count, changes = 1;
   const th_event_ref *refs = stream->slicer.refs.items;
-  if (stream->slices++ % SLICES_LOOKED || count < LOOK_AT || stream->lanes.leaves.count > SPAN_LEAVES)
+  if (stream->slices++ % SLICES_LOOKED || count < LOOK_AT ||
+      stream->lanes.leaves.count > SPAN_LEAVES)
     return;
   for (size_t i = 1; i < count; i++)
     changes += refs[i].leaf != refs[i - 1].leaf;
