@@ -134,7 +134,7 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-  size_t bytes = (argc > 1 ? strtoul(argv[1], NULL, 10) : 128) << 20;
+  size_t bytes = (argc > 1 ? strtoul(argv[1], NULL, 10) : 256) << 20;
   unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 15;
   size_t count = sizeof lines / sizeof *lines, only = argc > 3 ? strtoul(argv[3], NULL, 10) : count;
   if (!(loop = bare_new()))
