@@ -75,7 +75,7 @@ static th_status analyze(const th_source *source, bool threaded, size_t most, th
   th_analysis *analysis = NULL;
   th_stream_options stream_options = {0};
   th_ledger_options options = {.rule_ns = 1000000, .buckets = 200, .duration_ns = -1};
-  th_status status = th_trace_open(source, &stream_options, &trace, &failure);
+  th_status status = th_trace_open(source, 1, &stream_options, &trace, &failure);
   if (!status)
     status = th_analysis_new(&options, &analysis, &failure);
   if (status)
