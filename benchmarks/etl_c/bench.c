@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "bare.h"
+#include "base/cursor.h"
 #include "reader.h"
 
 #include <stdio.h>
@@ -84,8 +85,8 @@ static void line(const char *name, made_shape shape, unsigned rounds) {
 static void packed_lines(size_t bytes, unsigned rounds) {
   made_trace made = make_trace((made_shape){bytes, 8, 1, 65536, 0, 1, 0});
   size_t expanded = 0;
-  for (const uint8_t *at = made.bytes; at < made.bytes + made.size; at += *(const uint32_t *)at)
-    expanded += ((const uint32_t *)at)[1];
+  for (const uint8_t *at = made.bytes; at < made.bytes + made.size; at += th_load_u32(at))
+    expanded += th_load_u32(at + 4);
   double wall[3], processor[3], own[3];
   for (unsigned round = 0; round < rounds; round++)
     for (unsigned threads = 0; threads < 3; threads++) {
