@@ -325,7 +325,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """The benchmarks: over the fake system, and under Wine."""
+    """Every benchmark, one after the other: minutes, on a machine that does nothing else."""
     place = Place(session)
     place.groups("test", "bench")
     place.package()
@@ -333,10 +333,16 @@ def bench(session: nox.Session) -> None:
     folder = run([place.python, "benchmarks/build.py"], capture=True).strip().splitlines()[-1]
     fake = {"PYTHONPATH": folder}
     run([place.python, *words, "benchmarks/bench_snapshot.py"], env=fake, limit=1800)
+    run([place.python, "benchmarks/bench_scan.py"], env=fake, limit=1800)
+    for name in ("trace", "ledger", "report"):
+        run([place.python, f"benchmarks/bench_{name}.py"], limit=1800)
     try:
-        run([*provide_wine(place), *words, "benchmarks/bench_peers.py"], limit=1800)
+        start = provide_wine(place)
     except Missing as reason:
         print(f"Not under Wine: {reason}")
+        return
+    run([*start, *words, "benchmarks/bench_peers.py"], limit=1800)
+    run([place.python, "benchmarks/bench_heap.py"], limit=1800)
 
 
 DEMO_COMMANDS = (
