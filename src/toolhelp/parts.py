@@ -123,7 +123,10 @@ def open_recording(
         recording = Recording(parts, trouble)
         run = _begin(recording, threads)
         headers = run.files()
-        _check_agreement(given, headers)
+        reason = _disagreement(given, headers)
+        if reason is not None:
+            del run, recording  # its helpers end now, not when the exception is forgotten
+            raise CorruptTrace(reason)
         unfit = _unfit_companions(parts, headers)
         if not unfit:
             break
@@ -193,16 +196,18 @@ def _difference(a: dict[str, Any], b: dict[str, Any]) -> str | None:
     return None
 
 
-def _check_agreement(given: list[Part], headers: list[dict[str, Any]]) -> None:
+def _disagreement(given: list[Part], headers: list[dict[str, Any]]) -> str | None:
+    """Why the files that were given are not one recording; None: they are."""
     first = given[0].opened.name or "file 1"
     for number, (part, header) in enumerate(zip(given, headers, strict=False), 1):
         difference = _difference(headers[0], header)
         if difference is not None:
-            raise CorruptTrace(
+            return (
                 f"{part.opened.name or f'file {number}'} is not of the same recording as {first}: "
                 f"{difference}. Read each by itself (toolhelp report --each, or --member when they "
                 "are in one archive)"
             )
+    return None
 
 
 def _unfit_companions(parts: list[Part], headers: list[dict[str, Any]]) -> dict[int, str]:
