@@ -364,7 +364,7 @@ def test_progress_counts_the_bytes_of_all(tmp_path: Path) -> None:
     assert told[-1] == (size, size)
 
 
-@pytest.mark.needs("linux", "own-memory")
+@pytest.mark.needs("linux", "own-memory", "numpy")
 def test_memory_is_flat() -> None:
     """Two files, merged event by event: their size does not show in what is held."""
     code = """
@@ -384,7 +384,6 @@ for times in (10, 40):
     used.append(peak())
 print(sum(file.size for file in files), rows, *used)
 """
-    pytest.importorskip("numpy", reason="the large files are made with NumPy")
     made = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
