@@ -3,10 +3,12 @@ is; a test that needs one is skipped with the reason when there is none."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from glob import glob
 from pathlib import Path
@@ -36,21 +38,39 @@ def sources(*folders: str) -> list[str]:
     return [path for path in files if not path.endswith("_win32.c")]
 
 
-def build(output: Path, *files: str, flags: tuple[str, ...] = ("-O2",)) -> Path:
-    """One program or shared library (`-shared` among the flags) from these files."""
-    paths = [path if os.path.isabs(path) else f"{ROOT}/{path}" for path in files]
-    command = [
-        compiler(),
-        *STRICT,
-        *flags,
-        f"-I{ROOT}/csrc",
-        *paths,
-        "-o",
-        str(output),
-        "-lpthread",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode and "-fsanitize=address,undefined" in flags and "lib" in done.stderr:
+@cache
+def _headers() -> bytes:
+    """A digest of everything a source of the project may include."""
+    digest = hashlib.sha256()
+    for path in sorted([*ROOT.glob("csrc/**/*.h"), *ROOT.glob("tests/csrc/*.h")]):
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _call(*words: str) -> None:
+    done = subprocess.run([compiler(), *words], capture_output=True, text=True)
+    if done.returncode and "-fsanitize=address,undefined" in words and "lib" in done.stderr:
         pytest.skip(f"the compiler has no sanitizers: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
+
+
+def _object(source: Path, words: tuple[str, ...]) -> Path:
+    """The compiled source, kept from program to program and run to run."""
+    recipe = hashlib.sha256(repr((compiler(), words, str(source))).encode() + _headers())
+    recipe.update(source.read_bytes())
+    kept = ROOT / "tests/_build/native" / f"{source.stem}-{recipe.hexdigest()[:24]}.o"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        new = kept.with_suffix(f".{os.getpid()}.o")  # others may be making the same one
+        _call(*words, "-c", str(source), "-o", str(new))
+        new.replace(kept)
+    return kept
+
+
+def build(output: Path, *files: str, flags: tuple[str, ...] = ("-O2",)) -> Path:
+    """One program or shared library (`-shared` among the flags) from these files."""
+    words = (*STRICT, *flags, f"-I{ROOT}/csrc")
+    with ThreadPoolExecutor(2) as pool:
+        objects = list(pool.map(lambda path: str(_object(ROOT / path, words)), files))
+    _call(*flags, *objects, "-o", str(output), "-lpthread")
     return output
