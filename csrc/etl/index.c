@@ -1,11 +1,16 @@
 #include "etl/index.h"
 
+#include "base/hash.h"
 #include "etl/index_order.h"
 #include "etl/layout.h"
+
+#include <string.h>
 
 /* Heads of small buffers come many at a time; between large ones only the heads are read. */
 #define WINDOW 65536
 #define SMALL_STEP 16384
+/* Enough of a buffer to know it by: its head, with time, number and processor, and a few events. */
+#define FIRST_BYTES 1024
 
 typedef struct scan {
   const th_source *source;
@@ -121,6 +126,20 @@ static bool add(scan *s, const uint8_t *head, uint64_t offset, uint64_t left) {
   return th_vec_push(&s->index->entries, entry);
 }
 
+static th_status note_first_events(scan *s, uint64_t offset, uint64_t left, th_failure *failure) {
+  uint8_t bytes[FIRST_BYTES];
+  size_t count = left < FIRST_BYTES ? (size_t)left : FIRST_BYTES;
+  if (s->source->memory)
+    memcpy(bytes, s->source->memory + (size_t)offset, count);
+  else {
+    th_status status = th_source_read(s->source, offset, bytes, count, &count, failure);
+    if (status != TH_OK)
+      return status;
+  }
+  s->counts->first_events = th_hash_bytes(bytes, count);
+  return TH_OK;
+}
+
 static th_status walk(scan *s, th_failure *failure) {
   uint64_t size = s->source->size, offset = 0;
   while (offset < size) {
@@ -147,6 +166,9 @@ static th_status walk(scan *s, th_failure *failure) {
       return th_fail_corrupt(failure, offset, "the trace has more buffers than any session makes");
     if (!add(s, head, offset, left))
       return th_fail_memory(failure);
+    if (s->step && !s->counts->first_events &&
+        (status = note_first_events(s, offset, left, failure)) != TH_OK)
+      return status;
     s->step = step;
     offset += step;
   }

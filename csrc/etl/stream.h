@@ -37,6 +37,7 @@ typedef struct th_stream_counts {
   uint64_t flagged_event_loss, flagged_buffer_loss; /* buffers that carry these flags */
   uint64_t flagged_loss;       /* buffers that carry one of the two, or both */
   uint64_t bytes_read;         /* progress, of source.size */
+  uint64_t first_events;       /* hash of where events begin: tells a copy from another part */
   bool truncated;
 } th_stream_counts;
 

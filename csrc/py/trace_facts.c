@@ -121,7 +121,7 @@ static PyObject *file_facts(const th_streams *files, size_t number, uint64_t siz
   if (!dict)
     return NULL;
   if (set_number(dict, "bytes", size) && set_logfile(dict, th_stream_logfile(file)) &&
-      set_stream(dict, counts) &&
+      set_stream(dict, counts) && set_number(dict, "first_events", counts->first_events) &&
       set_number(dict, "bad_events", counts->bad_events + th_streams_blamed(files, number)))
     return dict;
   Py_DECREF(dict);

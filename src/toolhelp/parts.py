@@ -127,6 +127,7 @@ def open_recording(
         if reason is not None:
             del run, recording  # its helpers end now, not when the exception is forgotten
             raise CorruptTrace(reason)
+        _refuse_copies(given, headers)
         unfit = _unfit_companions(parts, headers)
         if not unfit:
             break
@@ -204,10 +205,29 @@ def _disagreement(given: list[Part], headers: list[dict[str, Any]]) -> str | Non
         if difference is not None:
             return (
                 f"{part.opened.name or f'file {number}'} is not of the same recording as {first}: "
-                f"{difference}. Read each by itself (toolhelp report --each, or --member when they "
-                "are in one archive)"
+                f"{difference}. Read each by itself: "
+                + (
+                    "choose one with --member (member=)"
+                    if "!" in (part.opened.name or "")
+                    else "toolhelp report --each"
+                )
             )
     return None
+
+
+def _refuse_copies(given: list[Part], headers: list[dict[str, Any]]) -> None:
+    """Two copies of a file, one of them cut or packed perhaps: every event would count twice."""
+    seen: dict[Any, str] = {}
+    for number, (part, header) in enumerate(zip(given, headers, strict=False), 1):
+        name = part.opened.name or f"file {number}"
+        # The hash of the first buffer's start: its time, number, processor and first events.
+        key = header["start_time"], header["session_name"], header["first_events"]
+        if header["first_events"] and key in seen:
+            raise ValueError(
+                f"{name} holds the same events as {seen[key]}: they are copies of one file, "
+                "and the events would count twice"
+            )
+        seen[key] = name
 
 
 def _unfit_companions(parts: list[Part], headers: list[dict[str, Any]]) -> dict[int, str]:

@@ -13,7 +13,7 @@ from ..archive import MAX_EXPAND
 from ..report import units
 from . import exits
 from .filters import PERCENT, SIZE, filter_options, words
-from .output import opened, output_options, read_text
+from .output import keep_apart, opened, output_options, read_text
 from .report import analyzed
 from .tables import plain
 from .trace import trace_options
@@ -88,8 +88,11 @@ def check(**options: Any) -> int:
     files = options["files"]
     file = files[0]
     chosen = words(dict(options))
+    read = (*files, options["suppressions"], options["baseline"])
+    if options["junit"]:
+        keep_apart(options["junit"], read)
     with (
-        opened(options["output"], options["force"]) as stream,
+        opened(options["output"], options["force"], apart=(*read, options["junit"])) as stream,
         analyzed(files, options, chosen) as (_, analysis),
     ):
         checker = Checker(analysis, limits, suppressions, options["number"])
@@ -97,21 +100,23 @@ def check(**options: Any) -> int:
         quality = analysis.quality
         filtered = any(chosen[name] for name in chosen if name != "rule_ns")
         nothing = nothing_checked(analysis, chosen["pids"] or (), filtered)
-        if nothing:
-            stream.write(f"NOTHING CHECKED: {nothing}.\n")
-        if not quality["complete"]:
-            stream.write("NOT COMPLETE: " + plain(" ".join(quality["messages"])) + "\n")
-        for verdict in verdicts:
-            _write_verdict(stream, verdict, nothing is not None)
-        if checker.suppressed:
-            stream.write(f"suppressed: {checker.suppressed:,} live blocks\n")
         if options["junit"]:
             with opened(options["junit"], True, binary=True) as target:
                 target.write(junit(verdicts, file, nothing))
+        with exits.reader_may_leave():
+            if nothing:
+                stream.write(f"NOTHING CHECKED: {nothing}.\n")
+            if not quality["complete"]:
+                stream.write("NOT COMPLETE: " + plain(" ".join(quality["messages"])) + "\n")
+            for verdict in verdicts:
+                _write_verdict(stream, verdict, nothing is not None)
+            if checker.suppressed:
+                stream.write(f"suppressed: {checker.suppressed:,} live blocks\n")
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        for verdict in verdicts:
-            if verdict.broken:
-                sys.stdout.write(plain(annotation(verdict, file)) + "\n")
+        with exits.reader_may_leave():
+            for verdict in verdicts:
+                if verdict.broken:
+                    sys.stdout.write(plain(annotation(verdict, file)) + "\n")
     if options["strict"] and (nothing or not quality["complete"]):
         return exits.INCOMPLETE
     return exits.RULE_BROKEN if any(verdict.broken for verdict in verdicts) else exits.OK
@@ -189,7 +194,7 @@ def diff(before: str, after: str, **options: Any) -> int:
     from ..report.compare import difference
 
     options |= {"threads": None, "max_expand": MAX_EXPAND, "members": ()}
-    with opened(options["output"], options["force"]) as stream:
+    with opened(options["output"], options["force"], apart=(before, after)) as stream:
         found = difference(_report_of(before, options), _report_of(after, options))
         if not options["everything"]:
             found["stacks"] = found["stacks"][: options["number"]]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -51,6 +52,7 @@ class InputFailed(Exception):
 
 def run(body: Callable[[], Any]) -> int:
     """Runs `body` and gives the exit code; says on stderr what went wrong, in one sentence."""
+    result: Any = None
     try:
         prepare_streams()
         result = body()
@@ -65,15 +67,15 @@ def run(body: Callable[[], Any]) -> int:
         return USAGE if isinstance(error, click.UsageError) else error.exit_code
     except (BrokenPipeError, SystemExit):
         # click itself ends with SystemExit(1) on a closed pipe, and on nothing else.
-        return _closed_pipe()
+        return _closed_pipe(result)
     except OSError as error:
         if _is_closed_pipe(error):
-            return _closed_pipe()
+            return _closed_pipe(result)
         if error.errno in _NO_ROOM and error.filename is None:
             say(f"the output cannot be written: {error.strerror}")
             _closed_pipe()
             return REFUSED
-        say(_sentence(error))
+        say(sentence(error))
         return _code_of(error)
     except (CorruptTrace, InputFailed, OutputFailed) as error:
         say(str(error))
@@ -116,7 +118,7 @@ def stdout_is_closed() -> bool:
     return isinstance(sys.stdout, _Nowhere)
 
 
-def _sentence(error: OSError) -> str:
+def sentence(error: OSError) -> str:
     if isinstance(error, ToolhelpError) or not error.strerror:
         return str(error)
     name = f"{error.filename}: " if error.filename is not None else ""
@@ -134,15 +136,30 @@ def _is_closed_pipe(error: OSError) -> bool:
     return sys.platform == "win32" and error.errno == errno.EINVAL and error.filename is None
 
 
-def _closed_pipe() -> int:
-    """Who reads us has gone: nothing is wrong, and nobody is left to tell."""
+@contextlib.contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """Around writing what is not all of the result: a verdict holds when nobody reads its text."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError) and not _is_closed_pipe(error):
+            raise
+        _closed_pipe()
+
+
+def _closed_pipe(result: Any = None) -> int:
+    """Who reads us has gone: nothing is wrong, and nobody is left to tell.
+
+    What was found out before, such as the verdict of `check`, still holds.
+    """
     try:
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, sys.stdout.fileno())
         os.close(devnull)
     except (OSError, ValueError):
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-    return OK
+    return result if isinstance(result, int) else OK
 
 
 def _fault() -> int:

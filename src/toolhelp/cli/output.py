@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, TypeVar
 
 import click
@@ -26,13 +26,21 @@ def output_options(function: _F) -> _F:
 
 
 @contextlib.contextmanager
-def opened(output: str | None, force: bool, binary: bool = False) -> Iterator[IO[Any]]:
-    """The stream of the result; a file as `whole` writes it, an old one only with `force`."""
+def opened(
+    output: str | None, force: bool, binary: bool = False, apart: Iterable[str | None] = ()
+) -> Iterator[IO[Any]]:
+    """The stream of the result; a file as `whole` writes it, an old one only with `force`.
+
+    `apart`: what the command reads, or writes besides; none of it may be replaced.
+    """
     if output is None:
         if exits.stdout_is_closed():
             raise OutputFailed("standard output is closed")
         yield sys.stdout.buffer if binary else sys.stdout
         return
+    if not output:
+        raise click.UsageError("the name of the output is empty")
+    keep_apart(output, apart)
     if not force and not is_special(output) and os.path.lexists(output):
         raise OutputFailed(f"{output} exists already; --force replaces it")
     try:
@@ -42,6 +50,20 @@ def opened(output: str | None, force: bool, binary: bool = False) -> Iterator[IO
         if getattr(error, "winerror", None) is not None and error.filename is None:
             raise
         raise OutputFailed(f"{output} cannot be written: {error.strerror or error}") from error
+
+
+def keep_apart(output: str, others: Iterable[str | None]) -> None:
+    """A usage error when writing `output` would replace one of `others`."""
+    for other in others:
+        if other and not is_special(output) and _are_one(output, other):
+            raise click.UsageError(f"{output} would be replaced, but {other} is used as well")
+
+
+def _are_one(a: str, b: str) -> bool:
+    try:
+        return os.path.samefile(a, b)
+    except (OSError, ValueError):
+        return os.path.realpath(a) == os.path.realpath(b)
 
 
 def read_text(path: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -154,10 +156,14 @@ def _show(
         return bool(analysis.quality["complete"])
 
 
+def _output(files: Sequence[str], options: dict[str, Any]) -> AbstractContextManager[IO[str]]:
+    return opened(options["output"], options["force"], apart=(*files, options["cull"]))
+
+
 def _one(
     files: Sequence[str], options: dict[str, Any], draw: Callable[[Page], object], rows: int
 ) -> int:
-    with opened(options["output"], options["force"]) as stream:
+    with _output(files, options) as stream:
         complete = _show(files, options, stream, draw, rows)
     return _code(options["strict"], complete)
 
@@ -185,23 +191,42 @@ def report(files: tuple[str, ...], each: bool, **options: Any) -> int:
     """
     if not each:
         return _one(files, options, _draw_report, _REPORT_ROWS)
-    with opened(options["output"], options["force"]) as stream:
-        complete = _each(files, options, stream)
-    return _code(options["strict"], complete)
+    with _output(files, options) as stream:
+        complete, failed = _each(files, options, stream)
+    return exits.INPUT if failed else _code(options["strict"], complete)
 
 
-def _each(files: Sequence[str], options: dict[str, Any], stream: IO[str]) -> bool:
-    complete = True
-    for number, file in enumerate(files):
-        if options["as_json"]:
-            start = '{"schema_version": 1, "reports": [\n' if number == 0 else ",\n"
-            stream.write(start)
-        elif number:
-            stream.write("\n")
-        complete &= _show([file], options, stream, _draw_report, _REPORT_ROWS)
+def _each(files: Sequence[str], options: dict[str, Any], stream: IO[str]) -> tuple[bool, bool]:
+    """Reports of what can be read, the reason for the rest; whether all is complete, or failed."""
+    complete, failed = True, False
+    between = '{"schema_version": 1, "reports": [\n' if options["as_json"] else ""
+    for file in files:
+        # By itself first: nothing of a report that fails half-way is written.
+        one = _Draft(stream)
+        try:
+            complete &= _show([file], options, one, _draw_report, _REPORT_ROWS)
+        except (CorruptTrace, exits.InputFailed, OSError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            exits.say(str(error) if not isinstance(error, OSError) else exits.sentence(error))
+            failed = True
+            continue
+        stream.write(between + one.getvalue())
+        between = ",\n" if options["as_json"] else "\n"
     if options["as_json"]:
-        stream.write("]}\n")
-    return complete
+        stream.write("]}\n" if between[0] == "," else between + "]}\n")
+    return complete, failed
+
+
+class _Draft(io.StringIO):
+    """A text that will go to a stream, made as wide and coloured as if it were there."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
 
 
 def _view(name: str, text: str, draw: Callable[[Page], object]) -> click.Command:

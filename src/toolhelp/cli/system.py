@@ -12,7 +12,7 @@ import click
 
 import toolhelp as th
 
-from .output import opened
+from .output import keep_apart, opened
 from .tables import PlainRows, rows_as_objects, table_options, write, write_text
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -216,6 +216,8 @@ def snapshot_diff(before: str, after: str | None, **options: Any) -> None:
     Each row is one change: what (process, thread, module, heap), how (started, exited, changed,
     loaded, unloaded, grown, shrunk), and of which process.
     """
+    if options["output"]:
+        keep_apart(options["output"], (before, after))
     first = th.load_snapshot(before)
     if after is not None:
         second = th.load_snapshot(after)

@@ -84,7 +84,7 @@ def info(
         with progress.shown("reading") as report:
             trace.read(report)
         found = trace.info
-    with opened(output, force) as stream:
+    with opened(output, force, apart=files) as stream:
         if as_json:
             text = json.dumps(found, ensure_ascii=False, indent=1)
             stream.write(plain(text) + "\n")
@@ -177,7 +177,7 @@ def events(
             batches = _batches(trace, kinds, report)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        with opened(output, force, binary=form == "parquet") as stream:
+        with opened(output, force, binary=form == "parquet", apart=files) as stream:
             writers[form](stream, _limited(batches, limit))
 
 

@@ -162,14 +162,20 @@ def _process(row: Any) -> dict[str, Any]:
     }
 
 
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is not a number of JSON")
+
+
 def load(path: str) -> Document:
     """A report written earlier. Raises ValueError when it is not one."""
     with open(path, encoding="utf-8") as file:
         try:
-            found = json.load(file)
+            found = json.load(file, parse_constant=_no_number)
         except ValueError as error:
             raise ValueError(f"{path} is not JSON: {error}") from None
-    if not isinstance(found, dict) or "stacks" not in found or "peak" not in found:
+    if not isinstance(found, dict) or not all(
+        isinstance(found.get(name), dict) for name in ("live", "peak")
+    ):
         raise ValueError(f"{path} is not what `toolhelp report --json` writes")
     if found.get("schema_version") != SCHEMA_VERSION:
         raise ValueError(

@@ -96,7 +96,7 @@ _TIME_NAMES = {
 
 
 def _parse(text: str, names: dict[str, int], what: str) -> int:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]*)\s*", text.lower())
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zµ]*)\s*", text.lower())
     if not match or match[2] not in names:
         raise ValueError(f"{text!r} is not {what}")
     whole, _, fraction = match[1].partition(".")
