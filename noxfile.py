@@ -64,7 +64,16 @@ ONLY_NATIVE = (
 )
 
 # What the native ground shows about them is not different over the fake system.
-NOT_OVER_THE_FAKE = ("test_report_command.py", "test_trace_cli.py", "test_examples.py")
+NOT_OVER_THE_FAKE = (
+    "test_examples.py",
+    "test_report_command.py",
+    "test_report_files.py",
+    "test_trace_cli.py",
+)
+
+# The same Python and C as everywhere. What Windows changes about it, files, pipes, ends of lines,
+# test_trace_cli, test_report_files and test_examples show there.
+NOT_UNDER_WINE = ("test_report_command.py",)
 
 # Programs of their own, which bring their own sanitizers.
 NOT_SANITIZED = ("test_threads.py",)
@@ -134,6 +143,8 @@ class Place:
             words += [f"--ignore=tests/{file}" for file in ONLY_NATIVE]
         if name in ("fake", "sanitizers"):
             words += [f"--ignore=tests/{file}" for file in NOT_OVER_THE_FAKE]
+        if name == "wine":
+            words += [f"--ignore=tests/{file}" for file in NOT_UNDER_WINE]
         if name == "sanitizers":
             words += [f"--ignore=tests/{file}" for file in NOT_SANITIZED]
         launcher = before or (self.python,)
