@@ -231,7 +231,7 @@ def typing(place: Place) -> None:
     run([place.python, "-m", "mypy.stubtest", "toolhelp._core", *allowed])
 
 
-@ground(150, meets="shared numpy pyarrow windows")
+@ground(190, meets="shared numpy pyarrow windows")
 def native(place: Place) -> None:
     """The suite over the package as it is built and installed here."""
     place.package()
@@ -319,7 +319,7 @@ def wine(place: Place) -> None:
     place.pytest("wine", *start, parallel=True)
 
 
-@ground(120)
+@ground(100)
 def fuzz(place: Place) -> None:
     """Every fuzz target for its share of a minute."""
     if not Path("tests/fuzz/run.py").exists():
