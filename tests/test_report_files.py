@@ -25,7 +25,9 @@ def leaky(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_an_output_never_replaces_what_is_read(leaky: Path, tmp_path: Path) -> None:
+def test_an_output_never_replaces_what_is_read(
+    leaky: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trace, rules = tmp_path / "app.etl", tmp_path / "rules.txt"
     trace.write_bytes(leaky.read_bytes())
     rules.write_text("leak:nothing\n")
@@ -49,6 +51,8 @@ def test_an_output_never_replaces_what_is_read(leaky: Path, tmp_path: Path) -> N
         done = run(*words)
         assert (done.returncode, done.stdout) == (2, ""), words
         assert "would be replaced" in done.stderr or "is empty" in done.stderr
+    monkeypatch.chdir(tmp_path)
+    ok("report", trace, "-o", "default")  # the word of --cull is no file
     assert trace.read_bytes() == leaky.read_bytes()
     assert rules.read_text() == "leak:nothing\n"
     assert not (tmp_path / "new").exists()

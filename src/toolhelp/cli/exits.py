@@ -118,8 +118,9 @@ def stdout_is_closed() -> bool:
     return isinstance(sys.stdout, _Nowhere)
 
 
-def sentence(error: OSError) -> str:
-    if isinstance(error, ToolhelpError) or not error.strerror:
+def sentence(error: Exception) -> str:
+    """What an exception says, with the file that it is about."""
+    if not isinstance(error, OSError) or isinstance(error, ToolhelpError) or not error.strerror:
         return str(error)
     name = f"{error.filename}: " if error.filename is not None else ""
     return f"{name}{error.strerror}"

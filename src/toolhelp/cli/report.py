@@ -30,6 +30,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 _WIDTH_WITHOUT_TERMINAL = 100
 _REPORT_ROWS = 5
+_CULL_WORDS = ("default", "none")
 _SORTS = ("live", "blocks", "growth", "peak", "allocated", "allocations", "temporary")
 
 
@@ -157,7 +158,8 @@ def _show(
 
 
 def _output(files: Sequence[str], options: dict[str, Any]) -> AbstractContextManager[IO[str]]:
-    return opened(options["output"], options["force"], apart=(*files, options["cull"]))
+    cull = None if options["cull"] in _CULL_WORDS else options["cull"]
+    return opened(options["output"], options["force"], apart=(*files, cull))
 
 
 def _one(
@@ -208,7 +210,7 @@ def _each(files: Sequence[str], options: dict[str, Any], stream: IO[str]) -> tup
         except (CorruptTrace, exits.InputFailed, OSError) as error:
             if isinstance(error, BrokenPipeError):
                 raise
-            exits.say(str(error) if not isinstance(error, OSError) else exits.sentence(error))
+            exits.say(exits.sentence(error))
             failed = True
             continue
         stream.write(between + one.getvalue())
