@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,3 +18,15 @@ def running(words: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[A
             yield process
         finally:
             process.kill()
+
+
+def numbers_of(code: str, *words: str) -> list[int]:
+    """The numbers that a Python program prints which finds what the tests find."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    return [int(word) for word in done.stdout.split()]

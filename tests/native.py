@@ -39,10 +39,10 @@ def sources(*folders: str) -> list[str]:
 
 
 @cache
-def _headers() -> bytes:
-    """A digest of everything a source of the project may include."""
+def _included() -> bytes:
+    """A digest of everything a source may include: of the project's own, other sources, too."""
     digest = hashlib.sha256()
-    for path in sorted([*ROOT.glob("csrc/**/*.h"), *ROOT.glob("tests/csrc/*.h")]):
+    for path in sorted([*ROOT.glob("csrc/**/*.[ch]"), *ROOT.glob("tests/csrc/*.h")]):
         digest.update(path.read_bytes())
     return digest.digest()
 
@@ -56,7 +56,7 @@ def _call(*words: str) -> None:
 
 def _object(source: Path, words: tuple[str, ...]) -> Path:
     """The compiled source, kept from program to program and run to run."""
-    recipe = hashlib.sha256(repr((compiler(), words, str(source))).encode() + _headers())
+    recipe = hashlib.sha256(repr((compiler(), words, str(source))).encode() + _included())
     recipe.update(source.read_bytes())
     kept = ROOT / "tests/_build/native" / f"{source.stem}-{recipe.hexdigest()[:24]}.o"
     if not kept.exists():
@@ -74,3 +74,19 @@ def build(output: Path, *files: str, flags: tuple[str, ...] = ("-O2",)) -> Path:
         objects = list(pool.map(lambda path: str(_object(ROOT / path, words)), files))
     _call(*flags, *objects, "-o", str(output), "-lpthread")
     return output
+
+
+def run(*words: object, limit: float = 300) -> subprocess.CompletedProcess[str]:
+    """Run such a program, which must exit with 0."""
+    # What a sanitized interpreter preloads is not for other programs.
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    done = subprocess.run(
+        [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    return done

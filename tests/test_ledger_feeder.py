@@ -6,7 +6,6 @@ import functools
 import io
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,17 +41,8 @@ def program(folder: Path, *flags: str) -> Path:
 
 
 def run(*words: object) -> str:
-    # What a sanitized interpreter preloads is not for other programs.
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    done = subprocess.run(
-        [str(word) for word in words],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        env=environment,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr[-4000:]
+    done = native.run(*words, limit=500)
+    assert done.stderr == ""
     return done.stdout
 
 

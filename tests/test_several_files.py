@@ -6,8 +6,6 @@ import dataclasses
 import gc
 import os
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import children
 import toolhelp as th
 from etlmaker import Trace
 from etlmaker.buffers import Item
@@ -389,14 +388,7 @@ for times in (10, 40):
     used.append(peak())
 print(sum(file.size for file in files), rows - 40 * once, *used)
 """
-    made = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    size, surplus, before, after = map(int, made.stdout.split())
+    size, surplus, before, after = children.numbers_of(code)
     assert size > 500_000_000
     assert surplus == 0
     assert after - before <= 20

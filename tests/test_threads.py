@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import native
 import toolhelp as th
 from toolhelp import raw
 
@@ -208,18 +209,7 @@ def program(name: str, main: str, *flags: str) -> Path:
 
 
 def run(*words: object) -> str:
-    # What a sanitized interpreter preloads is not for other programs.
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    done = subprocess.run(
-        [str(word) for word in words],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    return done.stdout
+    return native.run(*words).stdout
 
 
 def valgrind() -> str:

@@ -8,8 +8,6 @@ import os
 import re
 import signal
 import struct
-import subprocess
-import sys
 import threading
 import time
 import zipfile
@@ -19,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import children
 import toolhelp as th
 from etlmaker import Trace
 from etlmaker.large import Load, Repeated, heap_buffers
@@ -435,14 +434,7 @@ for times in (20, int(sys.argv[1])):
 print(file.size, rows, *used)
 """
     pytest.importorskip("numpy", reason="the large file is made with NumPy")
-    made = subprocess.run(
-        [sys.executable, "-c", code, "150"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    size, rows, before, after = map(int, made.stdout.split())
+    size, rows, before, after = children.numbers_of(code, "150")
     assert size > 1_000_000_000
     assert rows == 6_000_000
     assert after - before <= 20

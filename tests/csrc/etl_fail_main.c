@@ -5,42 +5,12 @@
    For each file and each n: the n-th allocation fails once; what reads the trace is asked again and
    must then give the same events; or it and all after it fail, and everything must be given back.
    Prints the number of allocations tried, or what went wrong. */
-#include "base/mem.h"
 #include "etl/stream.h"
 
+#include "failing_mem.h"
+
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-static atomic_long live, until, asked;
-static atomic_bool for_ever;
-
-static bool refused(void) {
-  atomic_fetch_add(&asked, 1);
-  long left = atomic_fetch_sub(&until, 1);
-  return left == 1 || (left < 1 && atomic_load(&for_ever));
-}
-
-void *th_mem_alloc(size_t size) {
-  void *block = refused() ? NULL : malloc(size ? size : 1);
-  atomic_fetch_add(&live, block != NULL);
-  return block;
-}
-void *th_mem_zero(size_t size) {
-  void *block = refused() ? NULL : calloc(1, size ? size : 1);
-  atomic_fetch_add(&live, block != NULL);
-  return block;
-}
-void *th_mem_resize(void *block, size_t size) {
-  if (!block)
-    return th_mem_alloc(size);
-  return refused() ? NULL : realloc(block, size ? size : 1);
-}
-void th_mem_free(void *block) {
-  atomic_fetch_sub(&live, block != NULL);
-  free(block);
-}
 
 static void die(const char *why, const char *file, long nth) {
   printf("%s: %s at allocation %ld\n", file, why, nth);

@@ -11,12 +11,11 @@
 
 #include "heap/feeder.h"
 
-#include "base/mem.h"
 #include "etl/trace.h"
 
-#include <stdatomic.h>
+#include "failing_mem.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The threads of the system, unless they are refused. */
@@ -32,35 +31,6 @@ bool th_thread_start(th_thread *thread, th_thread_body function, void *argument)
     return false;
   atomic_fetch_add(&threads_begun, 1);
   return true;
-}
-
-static atomic_long live, until, asked;
-static atomic_bool for_ever;
-
-static bool refused(void) {
-  atomic_fetch_add(&asked, 1);
-  long left = atomic_fetch_sub(&until, 1);
-  return left == 1 || (left < 1 && atomic_load(&for_ever));
-}
-
-void *th_mem_alloc(size_t size) {
-  void *block = refused() ? NULL : malloc(size ? size : 1);
-  atomic_fetch_add(&live, block != NULL);
-  return block;
-}
-void *th_mem_zero(size_t size) {
-  void *block = refused() ? NULL : calloc(1, size ? size : 1);
-  atomic_fetch_add(&live, block != NULL);
-  return block;
-}
-void *th_mem_resize(void *block, size_t size) {
-  if (!block)
-    return th_mem_alloc(size);
-  return refused() ? NULL : realloc(block, size ? size : 1);
-}
-void th_mem_free(void *block) {
-  atomic_fetch_sub(&live, block != NULL);
-  free(block);
 }
 
 static void die(const char *why, long nth) {
